@@ -1,0 +1,53 @@
+// Everything an outsider can consume, and how much of it: the one place. Those marked (option) are
+// defaults that an option of the daemon replaces.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+enum {
+    // Processes.
+    BOUND_PROCESSES = 16384,          // followed at once (option); each costs a pidfd
+    BOUND_UID_DIVISOR = 4,            // a uid other than 0 gets this part of them
+    BOUND_GRAVEYARD = 256,            // lives ended last, whose late records are recognised
+    BOUND_ARGUMENTS = 4096,           // bytes kept of a command line
+    BOUND_PROC_FILE = 8192,           // bytes read of a small file below /proc/PID
+    BOUND_PROC_LINES = 64 << 20,      // bytes read of maps or net/unix
+    BOUND_PROC_DESCRIPTORS = 1 << 16, // entries of /proc/PID/fd looked at
+    BOUND_CANDIDATES = 8,             // sockets of one process that one attempt considers
+    BOUND_SOCKET_TABLE = 8 << 20,     // bytes read of net/unix by one attempt
+    BOUND_LOCATE_STEP = 1024,         // descriptors looked at per turn, or 128 KiB of net/unix
+    BOUND_MOUNT_TABLE = 1 << 20,      // bytes read of mountinfo
+
+    // Kernel records.
+    BOUND_RING_BYTES = 1 << 20,     // ring buffer, a power of two
+    BOUND_RING_RECORDS = 256,       // read per turn of the loop
+    BOUND_SCAN_READ = 512,          // bytes asked of the iterator per read
+    BOUND_SCAN_INTERVAL_MS = 1000,  // between the starts of two scans, at least
+    BOUND_SCAN_LISTENERS = 1 << 16, // diagnostic sockets that a scan of /proc remembers
+
+    // Probes.
+    BOUND_PROBES = 64,           // attempts in flight (option)
+    BOUND_PROBE_MS = 2000,       // an attempt from start to end
+    BOUND_PROBE_DESCRIPTORS = 8, // that one attempt may hold
+    BOUND_IPC_MESSAGE = 65535,   // a reply, header included
+    BOUND_IPC_STRING = 16384,    // UTF-16 units kept of one string of a reply
+
+    // Clients.
+    BOUND_CONNECTIONS = 1024,       // in all (option)
+    BOUND_CONNECTIONS_PER_UID = 64, // of one uid other than 0 (option)
+    BOUND_CONNECTIONS_REFUSED = 16, // waiting to be told TooManyConnections
+    BOUND_CHECKS = 16,              // Check calls under way that take an attempt of their own
+    BOUND_MESSAGE = 64 << 10,       // bytes of a message read
+    BOUND_MESSAGE_DEPTH = 16,       // nesting of a message read
+    BOUND_PAGE = 64 << 10,          // bytes of a snapshot reply written
+    BOUND_REPLY = 4 << 20,          // bytes of a List reply without "more"
+    BOUND_QUEUE = 256 << 10,        // bytes of changes queued per subscriber (option)
+    BOUND_CALLS_PER_TURN = 16,      // messages of one connection handled per turn
+    BOUND_LIVES_PER_TURN = 512,     // lives one snapshot looks at per turn
+    BOUND_PATTERN = 256,            // bytes of a glob in a filter
+    BOUND_PATTERN_TEXT = 1024,      // bytes at the front of a text that a glob is tried on
+    BOUND_ACCEPT_PAUSE_MS = 1000,   // at most, after accept() failed for lack of descriptors
+    BOUND_JOURNAL_TEXT = 512,       // bytes of a process's text in a journal field
+
+    // Descriptors kept back for everything that is not a process, a probe or a client.
+    BOUND_DESCRIPTORS_RESERVED = 128,
+};
