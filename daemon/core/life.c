@@ -1,0 +1,75 @@
+// One life: how it begins, what signals add to it, and how keys order.
+// SPDX-License-Identifier: MIT
+#include "life.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+Life *life_new(uint64_t serial, const Signal *signal) {
+    Life *life = malloc(sizeof *life);
+    if (!life)
+        return NULL;
+    *life = (Life){
+        .process =
+            {
+                .serial = serial,
+                .key = signal->key,
+                .id_exec_count = signal->key.exec_count,
+                .traits = {.pid = signal->key.pid, .uid = signal->uid, .state = STATE_DETECTED},
+                .gid = signal->gid,
+                .namespace_pid = signal->namespace_pid,
+                .signal = signal->kind,
+                .protection = signal->protection,
+                .detected = signal->seen,
+            },
+        .charged_uid = signal->uid,
+        .named_by_kernel = signal->kind != SIGNAL_SCAN,
+        .window_us = signal->seen.boottime_us,
+    };
+    memcpy(life->process.traits.command, signal->command, COMMAND_SIZE);
+    memcpy(life->process.socket_hint, signal->socket_path, SOCKET_PATH_SIZE);
+    return life;
+}
+
+void life_free(Life *life) {
+    if (!life)
+        return;
+    free(life->process.detail);
+    facts_free(life->facts);
+    free(life);
+}
+
+bool life_merge(Life *life, const Signal *signal) {
+    Process *process = &life->process;
+    bool changed = false;
+
+    if (process->key.exec_count == EXEC_COUNT_UNKNOWN)
+        process->key.exec_count = signal->key.exec_count;
+    if (signal->kind != SIGNAL_SCAN)
+        life->named_by_kernel = true;
+    if (signal->socket_path[0] != '\0' && process->traits.state != STATE_READY)
+        memcpy(process->socket_hint, signal->socket_path, SOCKET_PATH_SIZE);
+    if (process->protection == PROTECTION_UNKNOWN && signal->protection != PROTECTION_UNKNOWN) {
+        process->protection = signal->protection;
+        changed = true;
+    }
+    if (process->namespace_pid == 0 && signal->namespace_pid != 0) {
+        process->namespace_pid = signal->namespace_pid;
+        changed = true;
+    }
+    if (process->traits.uid == UID_UNKNOWN && signal->uid != UID_UNKNOWN) {
+        process->traits.uid = signal->uid;
+        process->gid = signal->gid;
+        changed = true;
+    }
+    return changed;
+}
+
+LifeRelation life_compare(const ProcessKey *life, const ProcessKey *key) {
+    if (key->start_ticks != life->start_ticks)
+        return key->start_ticks > life->start_ticks ? LIFE_NEWER : LIFE_OLDER;
+    if (key->exec_count == life->exec_count || key->exec_count == EXEC_COUNT_UNKNOWN ||
+        life->exec_count == EXEC_COUNT_UNKNOWN)
+        return LIFE_SAME;
+    return key->exec_count > life->exec_count ? LIFE_NEWER : LIFE_OLDER;
+}

@@ -1,0 +1,357 @@
+// The registry: takes inputs, changes lives by the rules, lists what is to be done. Whatever can
+// fail for lack of memory is reserved before the first change, so that an input is taken whole or
+// not.
+// SPDX-License-Identifier: MIT
+#include "registry.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bounds.h"
+#include "cleanup.h"
+#include "lives.h"
+#include "macro.h"
+#include "quota.h"
+#include "rules.h"
+
+struct Registry {
+    Lives lives;
+    Quota quota;
+    Deadlines deadlines;
+    uint64_t last_serial;
+    uint64_t sequence;
+    RegistryCounters counters;
+    // The keys of the lives ended last, a ring: what is still on its way about them comes too late.
+    ProcessKey graveyard[BOUND_GRAVEYARD];
+    size_t buried;
+};
+
+// The most that one life can ask for at once: a life that ends (publish, unfollow, cancel, rescan)
+// and one that begins in its place (publish, follow, probe).
+enum { ACTIONS_PER_LIFE = 8, TIMERS_PER_FEED = 64 };
+
+int registry_new(const RegistryLimits *limits, Registry **ret) {
+    Registry *registry = calloc(1, sizeof *registry);
+    if (!registry)
+        return -ENOMEM;
+    registry->quota.total_limit = limits->processes;
+    registry->quota.uid_limit = limits->processes_per_uid;
+    *ret = registry;
+    return 0;
+}
+
+void registry_free(Registry *registry) {
+    if (!registry)
+        return;
+    for (Life *life; (life = lives_next(&registry->lives, 0));) {
+        lives_remove(&registry->lives, life);
+        deadlines_remove(&registry->deadlines, &life->deadline);
+        quota_release(&registry->quota, life->charged_uid);
+        life_free(life);
+    }
+    lives_done(&registry->lives);
+    deadlines_done(&registry->deadlines);
+    quota_done(&registry->quota);
+    free(registry);
+}
+
+static void publish(Registry *registry, Life *life, const Traits *before, Actions *actions) {
+    life->process.sequence = ++registry->sequence;
+    Action *action = actions_add(actions, ACTION_PUBLISH, life->process.serial, &life->process.key);
+    action->process = &life->process;
+    if (before) {
+        action->has_before = true;
+        action->before = *before;
+    }
+}
+
+static void probe(Registry *registry, Life *life, Actions *actions) {
+    life->probing = true;
+    life->signalled_again = false;
+    deadlines_remove(&registry->deadlines, &life->deadline);
+    actions_add(actions, ACTION_PROBE, life->process.serial, &life->process.key);
+}
+
+static void bury(Registry *registry, const ProcessKey *key) {
+    registry->graveyard[registry->buried++ % BOUND_GRAVEYARD] = *key;
+}
+
+static bool is_buried(const Registry *registry, const ProcessKey *key) {
+    size_t count = registry->buried < BOUND_GRAVEYARD ? registry->buried : BOUND_GRAVEYARD;
+    for (size_t i = 0; i < count; i++) {
+        const ProcessKey *dead = &registry->graveyard[i];
+        if (dead->pid == key->pid && dead->start_ticks == key->start_ticks &&
+            dead->exec_count == key->exec_count)
+            return true;
+    }
+    return false;
+}
+
+static void end_life(Registry *registry, Life *life, Actions *actions) {
+    Traits before = life->process.traits;
+    life->process.traits.state = STATE_GONE;
+    life->process.reason = REASON_NONE;
+    free(life->process.detail);
+    life->process.detail = NULL;
+    publish(registry, life, &before, actions);
+    if (life->probing)
+        actions_add(actions, ACTION_CANCEL, life->process.serial, &life->process.key);
+    actions_add(actions, ACTION_UNFOLLOW, life->process.serial, &life->process.key);
+
+    deadlines_remove(&registry->deadlines, &life->deadline);
+    lives_remove(&registry->lives, life);
+    if (quota_release(&registry->quota, life->charged_uid))
+        actions_add(actions, ACTION_RESCAN, 0, &(ProcessKey){0});
+    actions->ended[actions->ended_count++] = life;
+}
+
+static int begin_life(Registry *registry, const Signal *signal, Actions *actions) {
+    int r = deadlines_reserve(&registry->deadlines, registry->lives.alive + 1);
+    if (r < 0)
+        return r;
+    r = quota_charge(&registry->quota, signal->uid);
+    if (r < 0)
+        return r;
+    if (r != QUOTA_OK) {
+        if (r == QUOTA_FULL)
+            registry->counters.refused_full++;
+        else
+            registry->counters.refused_quota++;
+        actions_add(actions, ACTION_DISREGARD, 0, &signal->key);
+        return 0;
+    }
+
+    Life *life = life_new(registry->last_serial + 1, signal);
+    r = life ? lives_add(&registry->lives, life) : -ENOMEM;
+    if (r < 0) {
+        quota_release(&registry->quota, signal->uid);
+        life_free(life);
+        return r;
+    }
+    registry->last_serial++;
+    publish(registry, life, NULL, actions);
+    actions_add(actions, ACTION_FOLLOW, life->process.serial, &life->process.key);
+    probe(registry, life, actions);
+    return 0;
+}
+
+// A second signal of the same life: may add what was unknown, and is a reason to try again what
+// failed; at once where it added something, else not sooner than a pause after the last attempt.
+static void merge_signal(Registry *registry, Life *life, const Signal *signal, Instant now,
+                         Actions *actions) {
+    Traits before = life->process.traits;
+    bool changed = life_merge(life, signal);
+    if (changed)
+        publish(registry, life, &before, actions);
+    if (life->process.traits.state == STATE_READY)
+        return;
+    if (life->probing) {
+        life->signalled_again |= changed;
+        return;
+    }
+    uint64_t due_us = life->attempted_us + RULES_SIGNAL_PAUSE_US;
+    if (changed || due_us <= now.boottime_us) {
+        life->window_us = now.boottime_us;
+        probe(registry, life, actions);
+    } else if (life->deadline.place == 0 || life->deadline.when_us > due_us) {
+        life->window_us = now.boottime_us;
+        deadlines_set(&registry->deadlines, &life->deadline, due_us);
+    }
+}
+
+static int feed_signal(Registry *registry, const Signal *signal, Instant now, Actions *actions) {
+    Life *life = lives_find_pid(&registry->lives, signal->key.pid);
+    LifeRelation relation = life ? life_compare(&life->process.key, &signal->key) : LIFE_NEWER;
+    if (relation == LIFE_OLDER || (relation == LIFE_NEWER && is_buried(registry, &signal->key))) {
+        registry->counters.signals_stale++;
+        return 0;
+    }
+
+    registry->counters.signals++;
+    if (relation == LIFE_SAME) {
+        merge_signal(registry, life, signal, now, actions);
+        return 0;
+    }
+    if (life) {
+        bury(registry, &life->process.key);
+        end_life(registry, life, actions);
+    }
+    return begin_life(registry, signal, actions);
+}
+
+static void feed_exec(Registry *registry, const ProcessKey *key, Actions *actions) {
+    Life *life = lives_find_pid(&registry->lives, key->pid);
+    if (!life || life->process.key.start_ticks != key->start_ticks)
+        return;
+    uint64_t known = life->process.key.exec_count;
+    if (known != EXEC_COUNT_UNKNOWN && known >= key->exec_count)
+        return;
+    registry->counters.execs++;
+    // A life of unknown exec count is not buried: the pid lives on, and a scan of what it runs now
+    // would look the same.
+    if (known != EXEC_COUNT_UNKNOWN)
+        bury(registry, &life->process.key);
+    end_life(registry, life, actions);
+}
+
+static void take_facts(Life *life, Facts *facts, Actions *actions) {
+    Process *process = &life->process;
+    if (life->facts)
+        actions->replaced[actions->replaced_count++] = life->facts;
+    life->facts = facts;
+    process->traits.facts = facts;
+    memcpy(process->traits.command, facts->command, COMMAND_SIZE);
+    if (facts->uid != UID_UNKNOWN) {
+        process->traits.uid = facts->uid;
+        process->gid = facts->gid;
+    }
+    if (facts->namespace_pid != 0)
+        process->namespace_pid = facts->namespace_pid;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+// Changes the life as the outcome says and tells of it where there is something to tell.
+static void apply_outcome(Registry *registry, Life *life, Input *input, Instant now,
+                          Actions *actions) {
+    Process *process = &life->process;
+    Outcome outcome = input->probed.outcome;
+    bool first_second = now.boottime_us < process->detected.boottime_us + RULES_FIRST_SECOND_US;
+    Reason reason;
+    State state = rules_next_state(process->traits.state, outcome, first_second, &reason);
+    // An outcome that says nothing of the port leaves the reason of the one before.
+    if (state == STATE_UNREACHABLE && reason == REASON_NONE)
+        return;
+    if (state == process->traits.state && reason == process->reason &&
+        (state == STATE_DETECTED || same_text(process->detail, input->probed.detail)))
+        return;
+
+    Traits before = process->traits;
+    process->traits.state = state;
+    process->reason = reason;
+    free(process->detail);
+    process->detail = state == STATE_UNREACHABLE ? TAKE_PTR(input->probed.detail) : NULL;
+    if (state == STATE_READY)
+        process->ready = now;
+    if (input->probed.facts)
+        take_facts(life, TAKE_PTR(input->probed.facts), actions);
+    publish(registry, life, &before, actions);
+}
+
+static void feed_probed(Registry *registry, Input *input, Instant now, Actions *actions) {
+    Life *life = lives_find(&registry->lives, input->probed.serial);
+    if (!life)
+        return;
+    Outcome outcome = input->probed.outcome;
+    life->probing = false;
+    life->attempted_us = now.boottime_us;
+
+    // A scan without the kernel's help can take an inheritor of a socket for its owner.
+    if (outcome == OUTCOME_NOT_OWNER && !life->named_by_kernel) {
+        registry->counters.dropped_owners++;
+        bury(registry, &life->process.key);
+        end_life(registry, life, actions);
+        return;
+    }
+
+    apply_outcome(registry, life, input, now, actions);
+    if (life->process.traits.state == STATE_READY)
+        return;
+    if (life->signalled_again) {
+        life->window_us = now.boottime_us;
+        probe(registry, life, actions);
+        return;
+    }
+    uint64_t due_us = rules_next_attempt(outcome, life->window_us, now.boottime_us);
+    if (due_us != USEC_NEVER)
+        deadlines_set(&registry->deadlines, &life->deadline, due_us);
+}
+
+static int feed_timer(Registry *registry, Instant now, Actions *actions) {
+    // What is due beyond the bound stays due: the next deadline is then in the past.
+    for (size_t i = 0; i < TIMERS_PER_FEED; i++) {
+        Deadline *first = deadlines_first(&registry->deadlines);
+        if (!first || first->when_us > now.boottime_us)
+            return 0;
+        int r = actions_reserve(actions, 1, 0, 0);
+        if (r < 0)
+            return r;
+        probe(registry, CONTAINER_OF(first, Life, deadline), actions);
+    }
+    return 0;
+}
+
+int registry_feed(Registry *registry, Input *input, Instant now, Actions *actions) {
+    int r = actions_reserve(actions, ACTIONS_PER_LIFE, 1, 1);
+    if (r == 0) {
+        switch (input->kind) {
+        case INPUT_SIGNAL:
+            r = feed_signal(registry, &input->signal, now, actions);
+            break;
+        case INPUT_EXEC:
+            feed_exec(registry, &input->exec, actions);
+            break;
+        case INPUT_EXIT: {
+            Life *life = lives_find(&registry->lives, input->exit.serial);
+            if (life) {
+                bury(registry, &life->process.key);
+                end_life(registry, life, actions);
+            }
+            break;
+        }
+        case INPUT_PROBED:
+            feed_probed(registry, input, now, actions);
+            break;
+        case INPUT_TIMER:
+            r = feed_timer(registry, now, actions);
+            break;
+        }
+    }
+    input_done(input);
+    return r;
+}
+
+uint64_t registry_next_deadline(const Registry *registry) {
+    const Deadline *first = deadlines_first(&registry->deadlines);
+    return first ? first->when_us : USEC_NEVER;
+}
+
+static const Process *process_of(const Life *life) {
+    return life ? &life->process : NULL;
+}
+
+const Process *registry_find(const Registry *registry, uint64_t serial) {
+    return process_of(lives_find(&registry->lives, serial));
+}
+
+const Process *registry_find_pid(const Registry *registry, pid_t pid) {
+    return process_of(lives_find_pid(&registry->lives, pid));
+}
+
+const Process *registry_next(const Registry *registry, uint64_t serial) {
+    return process_of(lives_next(&registry->lives, serial));
+}
+
+size_t registry_count(const Registry *registry) {
+    return registry->lives.alive;
+}
+
+uint64_t registry_last_serial(const Registry *registry) {
+    return registry->last_serial;
+}
+
+uint64_t registry_sequence(const Registry *registry) {
+    return registry->sequence;
+}
+
+bool registry_overflowed(const Registry *registry) {
+    return quota_overflowed(&registry->quota);
+}
+
+const RegistryCounters *registry_counters(const Registry *registry) {
+    return &registry->counters;
+}
