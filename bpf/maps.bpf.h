@@ -1,0 +1,39 @@
+// What the programs share with the daemon.
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#pragma once
+
+#include "kernel_types.h"
+
+#include <bpf/bpf_helpers.h>
+
+// The inode of the daemon's /proc/self/ns/pid: pids are told as that namespace has them.
+const volatile __u32 daemon_pid_namespace = 0;
+
+// Sizes are the daemon's: it sets both before it loads.
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 4096);
+} records SEC(".maps");
+
+// Processes that the daemon was told of: pid in its namespace, and the exec count told.
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u64);
+} followed SEC(".maps");
+
+// Records for which the ring buffer had no room.
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u64);
+} lost SEC(".maps");
+
+static __always_inline void count_lost(void) {
+    __u32 zero = 0;
+    __u64 *count = bpf_map_lookup_elem(&lost, &zero);
+    if (count)
+        ++*count;
+}
