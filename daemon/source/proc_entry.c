@@ -1,0 +1,43 @@
+// Facts of one process that only /proc has.
+// SPDX-License-Identifier: MIT
+#include "proc_entry.h"
+
+#include <errno.h>
+
+#include "bounds.h"
+#include "cleanup.h"
+#include "procfs.h"
+#include "procfs_text.h"
+
+int proc_entry_start_ticks(int directory, uint64_t *ret) {
+    char text[1024];
+    size_t size;
+    int r = procfs_read(directory, "stat", text, sizeof text, &size);
+    return r < 0 ? r : procfs_text_start_ticks(text, ret);
+}
+
+int proc_entry_open(const ProcessKey *key, int *ret) {
+    _cleanup_close_ int directory = -1;
+    uint64_t ticks;
+    int r = procfs_open(key->pid, &directory);
+    if (r >= 0)
+        r = proc_entry_start_ticks(directory, &ticks);
+    if (r == -ENOENT || r == -ESRCH)
+        return PROC_ENTRY_GONE;
+    if (r < 0)
+        return r;
+    if (ticks != key->start_ticks)
+        return PROC_ENTRY_GONE;
+    *ret = TAKE_FD(directory);
+    return PROC_ENTRY_OK;
+}
+
+static int on_maps_line(void *userdata, const char *line, __attribute__((unused)) size_t size) {
+    return procfs_text_is_mapping(line, userdata);
+}
+
+int proc_entry_protection(int directory) {
+    int protection = PROTECTION_UNKNOWN;
+    int r = procfs_each_line(directory, "maps", BOUND_PROC_LINES, on_maps_line, &protection);
+    return r == 1 ? protection : PROTECTION_UNKNOWN;
+}

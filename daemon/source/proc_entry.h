@@ -1,0 +1,18 @@
+// One process below /proc, held by a descriptor of its directory. Private to this layer.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "process.h"
+
+typedef enum ProcEntryResult { PROC_ENTRY_OK, PROC_ENTRY_GONE } ProcEntryResult;
+
+// Opens /proc/PID and checks that it is the process that started then. The caller owns *ret. -errno
+// where that cannot be told.
+int proc_entry_open(const ProcessKey *key, int *ret);
+
+// Field 22 of its stat.
+int proc_entry_start_ticks(int directory, uint64_t *ret);
+
+// What its named mapping allows, from its maps; PROTECTION_UNKNOWN where it has none or maps cannot
+// be read, which is refused for some processes even to root.
+int proc_entry_protection(int directory);

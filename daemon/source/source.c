@@ -1,0 +1,96 @@
+// Owns the parts and joins them: the kernel side and its ring buffer, the scanner, the follower.
+// What could not be had from the kernel is told as a missing program; whatever is left works.
+// SPDX-License-Identifier: MIT
+#include "source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "context.h"
+#include "follow.h"
+#include "ring.h"
+#include "scanner.h"
+
+struct Source {
+    Context context;
+    Ring ring;
+    Scanner scanner;
+    Follower follower;
+};
+
+DEFINE_CLEANUP(Source *, source_free);
+
+static int on_loss(void *userdata) {
+    return source_rescan(userdata);
+}
+
+int source_new(sd_event *event, const SourceOptions *options, SourceInput input, void *userdata,
+               Source **ret) {
+    _cleanup_(source_freep) Source *source = calloc(1, sizeof *source);
+    if (!source)
+        return -ENOMEM;
+    source->context = (Context){
+        .event = sd_event_ref(event),
+        .input = input,
+        .userdata = userdata,
+        .clocks = clocks_of_daemon(),
+    };
+    scanner_init(&source->scanner, &source->context);
+    follower_init(&source->follower, &source->context);
+    int r = kernel_init(&source->context.kernel, options);
+    if (r >= 0)
+        r = ring_init(&source->ring, &source->context, on_loss, source);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(source);
+    return 0;
+}
+
+void source_free(Source *source) {
+    if (!source)
+        return;
+    follower_done(&source->follower);
+    scanner_done(&source->scanner);
+    ring_done(&source->ring);
+    kernel_done(&source->context.kernel);
+    sd_event_unref(source->context.event);
+    free(source);
+}
+
+int source_scan(Source *source) {
+    int r = scanner_run(&source->scanner);
+    return r < 0 ? r : ring_drain(&source->ring);
+}
+
+int source_rescan(Source *source) {
+    return scanner_request(&source->scanner);
+}
+
+int source_follow(Source *source, uint64_t serial, const ProcessKey *key) {
+    int r = follower_add(&source->follower, serial, key);
+    // The entry may be missing: the map was full, or an earlier life of the pid has just been
+    // forgotten.
+    if (r == FOLLOW_OK)
+        kernel_remember(&source->context.kernel, key);
+    else
+        kernel_forget(&source->context.kernel, key->pid, key->exec_count);
+    return r;
+}
+
+void source_unfollow(Source *source, uint64_t serial, const ProcessKey *key) {
+    follower_remove(&source->follower, serial);
+    kernel_forget(&source->context.kernel, key->pid, key->exec_count);
+}
+
+void source_disregard(Source *source, pid_t pid) {
+    kernel_forget(&source->context.kernel, pid, EXEC_COUNT_UNKNOWN);
+}
+
+const Program *source_programs(const Source *source) {
+    return source->context.kernel.programs;
+}
+
+const SourceCounters *source_counters(const Source *source) {
+    return &source->context.counters;
+}

@@ -1,0 +1,74 @@
+// Where facts come from: the kernel programs and their ring buffer, the scans, the pidfds. Turns
+// each into an Input and hands it to one function. Knows nothing of what becomes of them.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <systemd/sd-event.h>
+
+#include "input.h"
+
+typedef struct Source Source;
+
+typedef enum ProgramId {
+    PROGRAM_MAPPING, // tracepoint sys_enter_mmap: the moment itself
+    PROGRAM_EXEC,    // raw tracepoint sched_process_exec: the end of a life by execve
+    PROGRAM_SCAN,    // iterator task_file: what runs already
+    PROGRAM_COUNT_,
+} ProgramId;
+
+// A feature of the kernel side: what it is, whether it works, if not why and what that costs.
+typedef struct Program {
+    const char *name; // static: "mapping", "exec", "scan"
+    const char *kind; // static: "tracepoint syscalls/sys_enter_mmap"
+    bool attached;
+    char *detail; // owned; NULL when attached: why not, what it costs, what to do
+} Program;
+
+typedef struct SourceOptions {
+    size_t processes;             // how many the kernel side may follow
+    size_t ring_bytes;            // of the ring buffer, a power of two
+    bool without[PROGRAM_COUNT_]; // programs left out on request
+} SourceOptions;
+
+typedef struct SourceCounters {
+    uint64_t records;      // read from the ring buffer
+    uint64_t records_bad;  // refused by record_decode()
+    uint64_t records_lost; // the kernel side had no room for
+    uint64_t rescans;      // made since the first scan
+    uint64_t scan_failures;
+} SourceCounters;
+
+// Gets one input, with all that it owns. Called from the loop and from source_scan().
+typedef int (*SourceInput)(void *userdata, Input *input);
+
+// Opens, configures, loads and attaches. A program that fails is reported missing (source_programs)
+// and is no error: with none of them the source still scans and follows. -ENOMEM and errors of the
+// event loop only. The caller owns *ret; `event` is borrowed and referenced.
+int source_new(sd_event *event, const SourceOptions *options, SourceInput input, void *userdata,
+               Source **ret);
+void source_free(Source *source);
+
+// The scan of what runs already, to its end, before anything is served. Every process found is an
+// INPUT_SIGNAL of kind scan. Then drains what the ring buffer got meanwhile. An entry that cannot
+// be read never spoils the rest.
+int source_scan(Source *source);
+
+// Asks for another scan, in the loop, bounded reads a turn. Asked for again while it runs or within
+// a second of the last one: one more follows.
+int source_rescan(Source *source);
+
+// Holds the process by a pidfd and yields INPUT_EXIT when it ends. FOLLOW_GONE: no such life any
+// more (no input is yielded; the caller tells the registry). -EMFILE and the like: not followed.
+typedef enum FollowResult { FOLLOW_OK, FOLLOW_GONE } FollowResult;
+int source_follow(Source *source, uint64_t serial, const ProcessKey *key);
+// Stops that, and has the kernel side forget the pid unless it follows a later life of it by now
+// (another exec count). Not following it is no error.
+void source_unfollow(Source *source, uint64_t serial, const ProcessKey *key);
+// Has the kernel side forget a pid that is not followed.
+void source_disregard(Source *source, pid_t pid);
+
+// Borrowed: PROGRAM_COUNT_ of them, indexed by ProgramId.
+const Program *source_programs(const Source *source);
+const SourceCounters *source_counters(const Source *source);
