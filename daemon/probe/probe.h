@@ -1,0 +1,39 @@
+// Asks one process one question: finds its diagnostic socket, makes sure whose it is, sends one
+// ProcessInfo request, reads one reply. A bounded pool of such attempts on the event loop; what
+// does not fit waits in order of arrival.
+//
+// What is promised to the process (docs/security.md): at most one connection at a time, the whole
+// request at once, one absolute deadline, nothing else ever sent, none of its files touched, no
+// path of it followed out of its root.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include "input.h"
+
+typedef struct ProbePool ProbePool;
+
+// Gets exactly one INPUT_PROBED for each probe_start() that was not cancelled, with all that it
+// owns, and never from within probe_start().
+typedef void (*ProbeInput)(void *userdata, Input *input);
+
+// `attempts` is how many may be in flight. -ENOMEM. The caller owns *ret.
+int probe_pool_new(sd_event *event, size_t attempts, ProbeInput input, void *userdata,
+                   ProbePool **ret);
+void probe_pool_free(ProbePool *pool);
+
+// One attempt at the process of this key; `socket_hint` ("" for none) is tried first. `serial`
+// names the attempt in its input and must not be in the pool already. -ENOMEM.
+int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, const char *socket_hint);
+// Ends it, or takes it out of the queue; no input follows. Not having it is no error.
+void probe_cancel(ProbePool *pool, uint64_t serial);
+
+typedef struct ProbeCounters {
+    uint64_t attempts;
+    uint64_t answered;
+    uint64_t failed;
+    size_t in_flight;
+    size_t waiting;
+} ProbeCounters;
+const ProbeCounters *probe_counters(const ProbePool *pool);

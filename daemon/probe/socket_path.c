@@ -1,0 +1,147 @@
+// The path is the process's word. It is resolved below /proc/PID/root without symbolic links, and
+// only in the kernel's cache (RESOLVE_CACHED): a bound socket pins its file and every folder above
+// it, so a path that is not there has no live socket, and no filesystem gets a chance to keep the
+// daemon waiting. Before 5.12 the kernel cannot promise that.
+//
+// One thing may be missing from the cache although the path is there: a folder's access list (seen
+// on ext4, folders of a user, after a start of the machine). It is loaded by looking at the folder,
+// on filesystems of the kernel's own.
+// SPDX-License-Identifier: MIT
+#include "socket_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "mount.h"
+
+// A rename or mount at the same moment makes the kernel ask for another try.
+enum { OPEN_TRIES = 3 };
+
+static int open_below(int root, const char *path, int flags) {
+    struct open_how how = {
+        .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | (unsigned)flags,
+        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_CACHED,
+    };
+    for (int tries = 0;;) {
+        long fd = syscall(SYS_openat2, root, path, &how, sizeof how);
+        if (fd >= 0)
+            return (int)fd;
+        if (errno == EINVAL && how.resolve & RESOLVE_CACHED)
+            how.resolve &= ~(uint64_t)RESOLVE_CACHED;
+        else if (errno != EAGAIN || ++tries == OPEN_TRIES)
+            return -errno;
+    }
+}
+
+// Loads the access list of one folder: looking up "." asks for permission and for nothing else.
+static int load_access(const Target *target, int folder) {
+    struct statx file;
+    if (statx(folder, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, MOUNT_STATX_MASK, &file) < 0)
+        return -errno;
+    if (!mount_is_kernels_own(target, &file))
+        return -EAGAIN;
+    _cleanup_close_ int self = openat(folder, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return self < 0 ? -errno : 0;
+}
+
+static int load_access_along(const Target *target, int root, const char *path) {
+    char prefix[SOCKET_PATH_SIZE];
+    for (const char *slash = path; slash; slash = strchr(slash + 1, '/')) {
+        size_t length = (size_t)(slash - path) + 1;
+        memcpy(prefix, path, length);
+        prefix[length] = '\0';
+        _cleanup_close_ int folder = open_below(root, prefix, O_DIRECTORY);
+        int r = folder < 0 ? folder : load_access(target, folder);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int open_cached(const Target *target, int root, const char *path) {
+    int fd = open_below(root, path, 0);
+    if (fd != -EAGAIN)
+        return fd;
+    int r = load_access_along(target, root, path);
+    return r < 0 ? r : open_below(root, path, 0);
+}
+
+static const char *kind_of(mode_t mode) {
+    return S_ISLNK(mode)    ? "a symbolic link"
+           : S_ISFIFO(mode) ? "a FIFO"
+           : S_ISREG(mode)  ? "a file"
+           : S_ISDIR(mode)  ? "a folder"
+                            : "a device";
+}
+
+// Ours, permission, or else no socket.
+static int unopened(int error, const char *path, const char *what, Failure *failure) {
+    if (failure_is_ours(error))
+        return -error;
+    Outcome outcome =
+        error == EACCES || error == EPERM ? OUTCOME_PERMISSION_DENIED : OUTCOME_NO_SOCKET;
+    failure_set(failure, outcome, path, error, "%s", what);
+    return STEP_FAILED;
+}
+
+static int check_file(const Target *target, int fd, const char *path, Failure *failure) {
+    // fstat() would ask the filesystem's server, if it has one.
+    struct statx file;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_UID | MOUNT_STATX_MASK,
+              &file) < 0)
+        return unopened(errno, path, "looking at it failed", failure);
+
+    if (!S_ISSOCK(file.stx_mode)) {
+        failure_set(failure, OUTCOME_NO_SOCKET, path, 0, "is %s, not a socket",
+                    kind_of(file.stx_mode));
+        return STEP_FAILED;
+    }
+    // Root, since a service may have dropped its privileges after the runtime started.
+    if (file.stx_uid != target->status.uid && file.stx_uid != 0) {
+        failure_set(failure, OUTCOME_NOT_OWNER, path, 0,
+                    "belongs to uid %u, the process runs as uid %u", file.stx_uid,
+                    target->status.uid);
+        return STEP_FAILED;
+    }
+    if (!mount_is_kernels_own(target, &file)) {
+        failure_set(failure, OUTCOME_NO_SOCKET, path, 0,
+                    "lies on a network or user-space filesystem, which could stop the daemon");
+        return STEP_FAILED;
+    }
+    return STEP_DONE;
+}
+
+int socket_path_open(const Target *target, const char *path, int *ret, Failure *failure) {
+    if (path[0] != '/') {
+        failure_set(failure, OUTCOME_NO_SOCKET, path, 0,
+                    "is relative to a folder that only the process knows");
+        return STEP_FAILED;
+    }
+
+    _cleanup_close_ int root = openat(target->directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 && (errno == ENOENT || errno == ESRCH)) {
+        failure_set(failure, OUTCOME_VANISHED, path, errno, "it has ended");
+        return STEP_FAILED;
+    }
+    if (root < 0)
+        return unopened(errno, path, "opening the root folder of the process failed", failure);
+
+    _cleanup_close_ int fd = open_cached(target, root, path);
+    if (fd == -ELOOP)
+        return unopened(ELOOP, path, "has a symbolic link in it, which is not followed", failure);
+    if (fd == -EAGAIN)
+        return unopened(EAGAIN, path, "is not at hand in the kernel, as a live socket is", failure);
+    if (fd < 0)
+        return unopened(-fd, path, "opening failed", failure);
+
+    int r = check_file(target, fd, path, failure);
+    if (r == STEP_DONE)
+        *ret = TAKE_FD(fd);
+    return r;
+}

@@ -1,0 +1,197 @@
+// Everything is read through one descriptor of /proc/PID: the pid may go to another process, the
+// descriptor does not. The start time is compared once, when it is opened; from then on a read that
+// succeeds is of the same life. libsystemd takes a pid, so what it says counts only if the process
+// is still there afterwards.
+// SPDX-License-Identifier: MIT
+#include "target.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-login.h>
+
+#include "bounds.h"
+#include "cgroup.h"
+#include "cleanup.h"
+#include "macro.h"
+#include "procfs.h"
+
+DEFINE_CLEANUP(Facts *, facts_free);
+
+static bool is_gone(int error) {
+    return error == ESRCH || error == ENOENT;
+}
+
+// For a file of /proc/PID that is there as long as the process is.
+static int unreadable(int error, const char *name, Failure *failure) {
+    if (failure_is_ours(error))
+        return -error;
+    if (is_gone(error))
+        failure_set(failure, OUTCOME_VANISHED, NULL, error, "reading its %s", name);
+    else
+        failure_set(failure, OUTCOME_PERMISSION_DENIED, NULL, error, "reading its %s", name);
+    return STEP_FAILED;
+}
+
+static int read_stat(const Target *target, uint64_t *ret_start_ticks, char *ret_run_state) {
+    char text[BOUND_PROC_FILE];
+    size_t size;
+    int r = procfs_read(target->directory, "stat", text, sizeof text, &size);
+    if (r < 0)
+        return r;
+    r = procfs_text_run_state(text, ret_run_state);
+    return r < 0 ? r : procfs_text_start_ticks(text, ret_start_ticks);
+}
+
+static int read_status(const Target *target, StatusText *ret) {
+    char text[BOUND_PROC_FILE];
+    size_t size;
+    int r = procfs_read(target->directory, "status", text, sizeof text, &size);
+    return r < 0 ? r : procfs_text_status(text, ret);
+}
+
+static bool is_zombie(char run_state) {
+    return run_state == 'Z' || run_state == 'X';
+}
+
+int target_open(const ProcessKey *key, Target *ret, Failure *failure) {
+    _cleanup_(target_done) Target target = {.key = *key, .directory = -1};
+    uint64_t start_ticks;
+    char run_state;
+
+    int r = procfs_open(key->pid, &target.directory);
+    if (r < 0)
+        return unreadable(-r, "/proc directory", failure);
+    r = read_stat(&target, &start_ticks, &run_state);
+    if (r < 0)
+        return unreadable(-r, "stat", failure);
+    if (start_ticks != key->start_ticks || is_zombie(run_state)) {
+        failure_set(failure, OUTCOME_VANISHED, NULL, 0, "it has ended");
+        return STEP_FAILED;
+    }
+    r = read_status(&target, &target.status);
+    if (r < 0)
+        return unreadable(-r, "status", failure);
+
+    *ret = target;
+    target.directory = -1;
+    return STEP_DONE;
+}
+
+void target_done(Target *target) {
+    if (target)
+        target->directory = safe_close(target->directory);
+}
+
+bool target_is_alive(const Target *target) {
+    // An exiting process gives up its memory, and this link with it, before it closes its
+    // descriptors: a connection that broke off since its peer was killed is told apart here.
+    char link[8];
+    int r = procfs_read_link(target->directory, "exe", link, sizeof link);
+    if (r == -EACCES || r == -EPERM)
+        return !is_zombie(target_run_state(target));
+    return r >= 0 || !is_gone(-r);
+}
+
+char target_run_state(const Target *target) {
+    uint64_t start_ticks;
+    char run_state;
+    int r = read_stat(target, &start_ticks, &run_state);
+    if (r >= 0)
+        return run_state;
+    return is_gone(-r) ? 'X' : '?';
+}
+
+static int read_command(const Target *target, Facts *facts) {
+    char text[64]; // longer than any TASK_COMM_LEN, so that the newline is seen
+    size_t size;
+    int r = procfs_read(target->directory, "comm", text, sizeof text, &size);
+    if (r < 0)
+        return r;
+    if (size > 0 && text[size - 1] == '\n')
+        size--;
+    if (size > sizeof facts->command - 1)
+        size = sizeof facts->command - 1;
+    memcpy(facts->command, text, size);
+    facts->command[size] = '\0';
+    return 0;
+}
+
+static int read_executable(const Target *target, Facts *facts) {
+    char text[PATH_MAX];
+    int r = procfs_read_link(target->directory, "exe", text, sizeof text);
+    if (r < 0)
+        return r;
+    facts->executable = strdup(text);
+    return facts->executable ? 0 : -ENOMEM;
+}
+
+static int read_cgroup(const Target *target, Facts *facts) {
+    char text[BOUND_PROC_FILE];
+    size_t size;
+    int r = procfs_read(target->directory, "cgroup", text, sizeof text, &size);
+    if (r < 0)
+        return r;
+    r = cgroup_path(text, &facts->cgroup);
+    if (r < 0 || !facts->cgroup)
+        return r;
+    return cgroup_container_id(facts->cgroup, &facts->container_id);
+}
+
+// libsystemd looks at many files for each answer: it is asked only where there can be one. A unit's
+// folder has the unit's name, so a suffix; units of a user's own manager are below that manager's.
+static int read_unit(const Target *target, Facts *facts) {
+    if (!facts->cgroup || !strchr(facts->cgroup, '.'))
+        return 0;
+    return sd_pid_get_unit(target->key.pid, &facts->unit);
+}
+
+static int read_user_unit(const Target *target, Facts *facts) {
+    if (!facts->unit || strncmp(facts->unit, "user@", strlen("user@")) != 0)
+        return 0;
+    return sd_pid_get_user_unit(target->key.pid, &facts->user_unit);
+}
+
+static int read_arguments(const Target *target, Facts *facts) {
+    char text[BOUND_ARGUMENTS + 1];
+    size_t size;
+    int r = procfs_read(target->directory, "cmdline", text, sizeof text, &size);
+    if (r < 0 || size == 0)
+        return r;
+    // A process may have written over its arguments, and a cut leaves the last one open.
+    if (text[size - 1] != '\0')
+        size++;
+    facts->arguments = malloc(size);
+    if (!facts->arguments)
+        return -ENOMEM;
+    memcpy(facts->arguments, text, size);
+    facts->arguments_size = size;
+    facts->arguments_truncated = r > 0;
+    return 0;
+}
+
+int target_facts(const Target *target, Facts **ret, Failure *failure) {
+    static int (*const readers[])(const Target *, Facts *) = {
+        read_command, read_executable, read_cgroup, read_unit, read_user_unit, read_arguments,
+    };
+    _cleanup_(facts_freep) Facts *facts = facts_new();
+    if (!facts)
+        return -ENOMEM;
+    facts->uid = target->status.uid;
+    facts->gid = target->status.gid;
+    facts->namespace_pid = target->status.namespace_pid;
+
+    for (size_t i = 0; i < ELEMENTS_OF(readers); i++) {
+        int r = readers[i](target, facts);
+        if (r < 0 && failure_is_ours(-r))
+            return r;
+    }
+
+    if (!target_is_alive(target)) {
+        failure_set(failure, OUTCOME_VANISHED, NULL, 0, "it has ended");
+        return STEP_FAILED;
+    }
+    *ret = TAKE_PTR(facts);
+    return STEP_DONE;
+}
