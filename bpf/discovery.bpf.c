@@ -56,7 +56,7 @@ static __always_inline void scan_exec(struct seq_file *seq, struct task_struct *
                                       const struct process_pids *pids) {
     __u32 pid = pids->pid;
     __u64 *told = bpf_map_lookup_elem(&followed, &pid);
-    if (!told || *told == BPF_CORE_READ(leader, self_exec_id))
+    if (!told || *told == EXEC_COUNT_UNKNOWN || *told == BPF_CORE_READ(leader, self_exec_id))
         return;
     struct discovery_record record;
     process_describe(&record, DISCOVERY_RECORD_EXEC, leader, pids);

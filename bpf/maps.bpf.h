@@ -15,7 +15,9 @@ struct {
     __uint(max_entries, 4096);
 } records SEC(".maps");
 
-// Processes that the daemon was told of: pid in its namespace, and the exec count told.
+// Processes that the daemon was told of: pid in its namespace, and the exec count told. Where the
+// daemon found one by itself, in /proc, no count is known: any execve counts.
+#define EXEC_COUNT_UNKNOWN (~(__u64)0)
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 1);

@@ -29,7 +29,7 @@ enum {
     BOUND_PROBE_MS = 2000,       // an attempt from start to end
     BOUND_PROBE_DESCRIPTORS = 8, // that one attempt may hold
     BOUND_IPC_MESSAGE = 65535,   // a reply, header included
-    BOUND_IPC_STRING = 16384,    // UTF-16 units kept of one string of a reply
+    BOUND_IPC_STRING = 1024,     // UTF-16 units kept of one string of a reply
 
     // Clients.
     BOUND_CONNECTIONS = 1024,       // in all (option)

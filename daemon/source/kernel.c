@@ -239,7 +239,7 @@ int kernel_open_scan(const Kernel *kernel) {
 
 void kernel_remember(const Kernel *kernel, const ProcessKey *key) {
     uint32_t pid = (uint32_t)key->pid;
-    if (kernel->object && key->exec_count != EXEC_COUNT_UNKNOWN)
+    if (kernel->object)
         bpf_map_update_elem(bpf_map__fd(kernel->object->maps.followed), &pid, &key->exec_count,
                             BPF_NOEXIST);
 }
