@@ -1,0 +1,22 @@
+// What the administrator and the service manager are told: journal entries with fixed MESSAGE_IDs
+// where there is a journal, lines on standard error otherwise; sd_notify(3).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include "action.h"
+
+// One entry for ready, unreachable and gone; detected is logged at debug level.
+void announce_change(const Action *change);
+// The kernel side lost `count` records; a rescan follows.
+void announce_lost(uint64_t count);
+// Something is missing from now on: what, and what it costs.
+void announce_degraded(const char *what);
+
+// True where a service manager listens to the three below.
+bool announce_wanted(void);
+void announce_ready(void);
+// STATUS=, how many processes are known and ready.
+void announce_status(size_t processes, size_t ready);
+void announce_stopping(void);

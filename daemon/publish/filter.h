@@ -1,0 +1,36 @@
+// Which processes a caller asked for, and which it may see.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <jansson.h>
+
+#include "process.h"
+
+// Who asks.
+typedef struct Viewer {
+    uid_t uid;
+    bool sees_all; // root or a member of the group
+} Viewer;
+
+// Strings are shell globs (fnmatch(3)) over the escaped text that the interface shows (its first
+// KiB); owned; NULL selects everything. Filter{0} does.
+typedef struct Filter {
+    pid_t pid; // 0: any
+    bool has_uid;
+    uid_t uid;
+    bool has_state;
+    State state;
+    char *unit;
+    char *command;
+    char *entry_assembly;
+    char *runtime_version;
+    char *container_id;
+} Filter;
+void filter_done(Filter *filter);
+
+// From the Filter object of the interface (NULL and JSON null select everything). -EINVAL:
+// *ret_name is the member at fault, into `object` or static. -ENOMEM.
+int filter_parse(json_t *object, Filter *ret, const char **ret_name);
+
+bool filter_match(const Filter *filter, const Traits *traits);
+bool viewer_sees(const Viewer *viewer, const Traits *traits);

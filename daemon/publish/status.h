@@ -1,0 +1,68 @@
+// What publishers need to know of the rest of the daemon, filled in by whoever owns it.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-id128.h>
+
+#include "filter.h"
+#include "registry.h"
+
+typedef struct StatusProgram {
+    const char *name;
+    const char *kind;
+    bool attached;
+    const char *detail; // NULL for none
+} StatusProgram;
+
+typedef struct StatusCounter {
+    const char *name;
+    uint64_t value;
+    bool is_public; // says nothing of processes: shown to those too who do not see every process
+} StatusCounter;
+
+enum { STATUS_PROGRAMS = 8, STATUS_COUNTERS = 32, STATUS_DEGRADED = 16 };
+
+// All strings are borrowed and live until the next collect().
+typedef struct Status {
+    const char *mechanism;
+    StatusProgram programs[STATUS_PROGRAMS];
+    size_t program_count;
+    StatusCounter counters[STATUS_COUNTERS];
+    size_t counter_count;
+    const char *degraded[STATUS_DEGRADED]; // what is missing and what it costs, a sentence each
+    size_t degraded_count;
+} Status;
+
+typedef struct CheckItem {
+    const char *name; // static
+    bool ok;
+    char *detail; // owned, NULL for none; text of a process is escaped already
+} CheckItem;
+
+typedef struct CheckItems {
+    CheckItem items[24];
+    size_t count;
+} CheckItems;
+void check_items_done(CheckItems *items);
+
+// What a publisher is made with; all borrowed, all outlive it.
+typedef struct Context {
+    const Registry *registry;
+    sd_id128_t boot_id;
+    sd_id128_t run_id;
+    uint64_t started_realtime_us;
+    void *userdata;
+    void (*collect)(void *userdata, Status *ret);
+    // Starts a check: of the machine (pid 0) or of a process. varlink_check_done(token) ends it,
+    // perhaps before this returns. -ESRCH: no such process. -ENOMEM.
+    int (*check)(void *userdata, pid_t pid, uint64_t token);
+} Context;
+
+// The parameters of the replies of Status and Check. The caller owns the result; NULL when out of
+// memory.
+json_t *status_json(const Context *context, const Viewer *viewer);
+json_t *check_items_json(const CheckItems *items);

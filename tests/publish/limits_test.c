@@ -1,0 +1,166 @@
+// How many are let in, what is told to the rest, and what happens without descriptors.
+// SPDX-License-Identifier: MIT
+#include "server_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bounds.h"
+
+static void expect_served(Peer *peer) {
+    peer_call(peer, MANAGER("Status"), NULL, false);
+    _cleanup_json_ json_t *status = peer_reply(peer, false);
+    assert_non_null(json_object_get(status, "version"));
+}
+
+static void expect_refused(Peer *peer) {
+    peer_call(peer, MANAGER("Status"), NULL, false);
+    peer_expect_error(peer, MANAGER("TooManyConnections"), NULL);
+    peer_expect_end(peer);
+}
+
+static void test_connections_in_all(void **state) {
+    Fixture *fixture = *state;
+    fixture_restart(fixture, &(VarlinkLimits){3, 3, BOUND_QUEUE});
+    Peer peers[3];
+    for (size_t i = 0; i < 3; i++)
+        peers[i] = peer_connect(fixture);
+    _cleanup_peer_ Peer extra = peer_connect(fixture);
+    peer_expect_silence(&extra); // not before it calls
+    const VarlinkCounters *counters = varlink_server_counters(fixture->server);
+    assert_int_equal(counters->connections, 3);
+    assert_int_equal(counters->refused, 1);
+    expect_refused(&extra);
+    for (size_t i = 0; i < 3; i++)
+        expect_served(&peers[i]);
+
+    peer_close(&peers[1]);
+    fixture_run(fixture);
+    peers[1] = peer_connect(fixture);
+    for (size_t i = 0; i < 3; i++) {
+        expect_served(&peers[i]);
+        peer_close(&peers[i]);
+    }
+    fixture_run(fixture);
+    assert_int_equal(counters->connections, 0);
+}
+
+static void test_connections_of_one_uid(void **state) {
+    Fixture *fixture = *state;
+    if (geteuid() != 0)
+        skip();
+    fixture_restart(fixture, &(VarlinkLimits){10, 2, BOUND_QUEUE});
+    _cleanup_peer_ Peer first = peer_connect_as(fixture, 1000);
+    _cleanup_peer_ Peer second = peer_connect_as(fixture, 1000);
+    _cleanup_peer_ Peer third = peer_connect_as(fixture, 1000);
+    _cleanup_peer_ Peer other = peer_connect_as(fixture, 1001);
+    Peer roots[4];
+    for (size_t i = 0; i < 4; i++)
+        roots[i] = peer_connect(fixture);
+
+    expect_refused(&third);
+    expect_served(&first);
+    expect_served(&second);
+    expect_served(&other);
+    for (size_t i = 0; i < 4; i++) {
+        expect_served(&roots[i]);
+        peer_close(&roots[i]);
+    }
+}
+
+static void test_refused_ones_are_few(void **state) {
+    enum { EXTRA = BOUND_CONNECTIONS_REFUSED + 5 };
+    Fixture *fixture = *state;
+    fixture_restart(fixture, &(VarlinkLimits){1, 1, BOUND_QUEUE});
+    _cleanup_peer_ Peer served = peer_connect(fixture);
+    Peer peers[EXTRA];
+    for (size_t i = 0; i < EXTRA; i++)
+        peers[i] = peer_connect(fixture);
+    // The oldest made room.
+    for (size_t i = 0; i < EXTRA; i++) {
+        if (i < EXTRA - BOUND_CONNECTIONS_REFUSED)
+            peer_expect_end(&peers[i]);
+        else
+            expect_refused(&peers[i]);
+        peer_close(&peers[i]);
+    }
+    expect_served(&served);
+    assert_int_equal(varlink_server_counters(fixture->server)->refused, EXTRA);
+}
+
+static void test_refused_ways_to_leave(void **state) {
+    Fixture *fixture = *state;
+    fixture_restart(fixture, &(VarlinkLimits){0, 0, BOUND_QUEUE});
+    _cleanup_peer_ Peer silent = peer_connect(fixture);
+    Peer gone = peer_connect(fixture);
+    peer_close(&gone);
+    fixture_run(fixture);
+    _cleanup_peer_ Peer wrong = peer_connect(fixture);
+    peer_send(&wrong, "x", 2);
+    peer_expect_end(&wrong);
+    _cleanup_peer_ Peer oneway = peer_connect(fixture);
+    static const char call[] = "{\"method\":\"a.b\",\"oneway\":true}";
+    peer_send(&oneway, call, sizeof call);
+    peer_expect_end(&oneway);
+    peer_expect_silence(&silent);
+}
+
+static void test_without_descriptors(void **state) {
+    Fixture *fixture = *state;
+    Peer served = peer_connect(fixture);
+    _cleanup_peer_ Peer other = peer_connect(fixture);
+    _cleanup_close_ int lowest_free = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    assert_true(lowest_free >= 0);
+
+    // The client's own descriptor is the last that may be opened.
+    struct rlimit before, tight;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = before;
+    tight.rlim_cur = (rlim_t)lowest_free + 2;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    _cleanup_peer_ Peer late = peer_connect(fixture); // fails where the loop never rests
+    const VarlinkCounters *counters = varlink_server_counters(fixture->server);
+    assert_int_equal(counters->pauses, 1);
+    assert_int_equal(counters->connections, 2);
+    expect_served(&served);
+    expect_served(&other);
+
+    // One leaves, and the late one comes in without a limit having been raised.
+    peer_close(&served);
+    expect_served(&late);
+    assert_int_equal(counters->pauses, 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+// With no connection of its own to wait for, the timer tries again.
+static void test_without_descriptors_alone(void **state) {
+    Fixture *fixture = *state;
+    _cleanup_close_ int lowest_free = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    assert_true(lowest_free >= 0);
+    struct rlimit before, tight;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = before;
+    tight.rlim_cur = (rlim_t)lowest_free + 2;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    _cleanup_peer_ Peer late = peer_connect(fixture);
+    const VarlinkCounters *counters = varlink_server_counters(fixture->server);
+    assert_int_equal(counters->pauses, 1);
+    assert_int_equal(counters->connections, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    while (counters->connections == 0)
+        assert_true(sd_event_run(fixture->event, UINT64_C(10000) * BOUND_ACCEPT_PAUSE_MS) > 0);
+    expect_served(&late);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        FIXTURE_TEST(test_connections_in_all),   FIXTURE_TEST(test_connections_of_one_uid),
+        FIXTURE_TEST(test_refused_ones_are_few), FIXTURE_TEST(test_refused_ways_to_leave),
+        FIXTURE_TEST(test_without_descriptors),  FIXTURE_TEST(test_without_descriptors_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
