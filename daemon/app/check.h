@@ -1,0 +1,27 @@
+// "check": what the machine offers, and one process step by step.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "input.h"
+#include "source.h"
+#include "status.h"
+
+// Appends an item; `detail` is a format, NULL for none. What does not fit or cannot be allocated is
+// left out.
+void check_add(CheckItems *items, const char *name, bool ok, const char *detail, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// Kernel, privileges, /proc, programs, descriptors, group.
+void check_machine(const Source *source, CheckItems *items);
+
+// What /proc shows of a process: whether it lives, its start (*ret_key), its mapping. -ESRCH: there
+// is no such process.
+int check_process_begin(pid_t pid, CheckItems *items, ProcessKey *ret_key);
+// What is known already of a followed process.
+void check_process_known(const Process *process, CheckItems *items);
+// What an attempt made for the check found.
+void check_process_probed(Outcome outcome, const char *detail, const Facts *facts,
+                          CheckItems *items);
+
+// Writes the items as the JSON object that Check returns, on standard output.
+int check_print(const CheckItems *items);

@@ -1,0 +1,28 @@
+// Check calls under way: a check of a process that nobody follows takes an attempt of its own, and
+// is answered when that has ended.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "check.h"
+#include "probe.h"
+#include "registry.h"
+
+typedef struct Checks Checks;
+
+// Gets the items of each check that was started, once.
+typedef void (*ChecksDone)(void *userdata, uint64_t token, const CheckItems *items);
+
+// All but *ret are borrowed; `source` and `registry` are NULL where no daemon serves. -ENOMEM.
+int checks_new(ProbePool *probes, const Registry *registry, const Source *source, ChecksDone done,
+               void *userdata, Checks **ret);
+void checks_free(Checks *checks);
+
+// Checks the machine (pid 0) or a process; `token` comes back with the items, perhaps before this
+// returns. -ESRCH: no such process. -EBUSY: as many checks as may be are under way. -ENOMEM.
+int checks_start(Checks *checks, pid_t pid, uint64_t token);
+
+// True where the attempt of this serial belongs to a check; its input is then taken.
+bool checks_take(Checks *checks, Input *input);
+
+// --check: runs one check without a daemon and prints it. The process's exit status.
+int checks_run_alone(pid_t pid, const SourceOptions *options);

@@ -1,0 +1,379 @@
+// The wiring. Order of a start: claim the status socket (clients that connect meanwhile wait in its
+// backlog), attach, scan, merge, serve; then tell the service manager once every process that the
+// scan found has had its first answer.
+// SPDX-License-Identifier: MIT
+#include "manager.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "announce.h"
+#include "bounds.h"
+#include "checks.h"
+#include "cleanup.h"
+#include "log.h"
+#include "overview.h"
+#include "probe.h"
+#include "registry.h"
+#include "status_socket.h"
+
+// At the latest then READY=1 is sent, whatever the processes found at the start do.
+#define SETTLE_US (2 * USEC_PER_SEC)
+// STATUS= is sent this long after a change at the earliest, so that a storm is one message.
+#define REPORT_US USEC_PER_SEC
+
+struct Manager {
+    sd_event *event; // owned reference
+    Registry *registry;
+    Actions actions;
+    Source *source;
+    ProbePool *probes;
+    Checks *checks;
+    VarlinkServer *varlink; // NULL until the first scan is merged
+    Overview overview;
+    sd_event_source *deadline;
+    sd_event_source *settle; // NULL once settled
+    sd_event_source *report;
+    sd_event_source *turn;
+    uint64_t settle_last;       // serial of the last life that the first scan found
+    uint64_t settled;           // serial up to which each has had an answer
+    uint64_t reported_sequence; // of the last STATUS=
+    const char *socket_made;    // path to remove at the end, NULL where systemd passed the socket
+};
+
+static void take_input(Manager *manager, Input *input);
+
+static void route(Manager *manager, const Action *action) {
+    switch (action->kind) {
+    case ACTION_FOLLOW: {
+        int r = source_follow(manager->source, action->serial, &action->key);
+        if (r < 0)
+            log_warning("Cannot follow process %d, it is told as gone: %s", action->key.pid,
+                        strerrorname_np(-r));
+        if (r != FOLLOW_OK) {
+            Input input = {.kind = INPUT_EXIT, .exit.serial = action->serial};
+            take_input(manager, &input);
+        }
+        break;
+    }
+    case ACTION_UNFOLLOW:
+        source_unfollow(manager->source, action->serial, &action->key);
+        break;
+    case ACTION_DISREGARD:
+        source_disregard(manager->source, action->key.pid);
+        break;
+    case ACTION_PROBE: {
+        // Not there any more: an action in between ended it.
+        const Process *process = registry_find(manager->registry, action->serial);
+        if (!process)
+            break;
+        int r = probe_start(manager->probes, action->serial, &action->key, process->socket_hint);
+        if (r < 0) {
+            Input input = {.kind = INPUT_PROBED,
+                           .probed = {.serial = action->serial, .outcome = OUTCOME_NOT_TRIED}};
+            take_input(manager, &input);
+        }
+        break;
+    }
+    case ACTION_CANCEL:
+        probe_cancel(manager->probes, action->serial);
+        break;
+    case ACTION_RESCAN:
+        source_rescan(manager->source);
+        break;
+    case ACTION_PUBLISH:
+        announce_change(action);
+        if (manager->varlink)
+            varlink_server_publish(manager->varlink, action);
+        break;
+    }
+}
+
+// Feeds the registry and carries out what it asks for. Carrying out can yield a further input: its
+// actions then stand behind those not yet carried out.
+static void take_input(Manager *manager, Input *input) {
+    bool outermost = manager->actions.count == 0;
+    int r = registry_feed(manager->registry, input, instant_now(), &manager->actions);
+    if (r < 0) {
+        log_error("Out of memory: an event was lost, scanning again.");
+        source_rescan(manager->source);
+    }
+    if (!outermost)
+        return;
+    for (size_t i = 0; i < manager->actions.count; i++) {
+        Action action = manager->actions.items[i]; // the array may move meanwhile
+        route(manager, &action);
+    }
+    actions_clear(&manager->actions);
+}
+
+static int take_source_input(void *userdata, Input *input) {
+    take_input(userdata, input);
+    return 0;
+}
+
+static void take_probe_input(void *userdata, Input *input) {
+    Manager *manager = userdata;
+    if (!checks_take(manager->checks, input))
+        take_input(manager, input);
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
+    Input input = {.kind = INPUT_TIMER};
+    (void)source;
+    (void)usec;
+    take_input(userdata, &input);
+    return 0;
+}
+
+static void arm_deadline(Manager *manager) {
+    uint64_t due_us = registry_next_deadline(manager->registry);
+    if (due_us != USEC_NEVER)
+        sd_event_source_set_time(manager->deadline, due_us);
+    sd_event_source_set_enabled(manager->deadline,
+                                due_us != USEC_NEVER ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+static void settle(Manager *manager) {
+    manager->settle = sd_event_source_disable_unref(manager->settle);
+    announce_ready();
+}
+
+static int on_settle_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+    (void)source;
+    (void)usec;
+    settle(userdata);
+    return 0;
+}
+
+// Goes on from the last life known to have had its answer, so that each is looked at once or twice.
+static void check_settled(Manager *manager) {
+    const Process *next;
+    while ((next = registry_next(manager->registry, manager->settled)) &&
+           next->serial <= manager->settle_last) {
+        if (next->traits.state == STATE_DETECTED)
+            return;
+        manager->settled = next->serial;
+    }
+    settle(manager);
+}
+
+static int on_report(sd_event_source *source, uint64_t usec, void *userdata) {
+    Manager *manager = userdata;
+    (void)source;
+    (void)usec;
+    manager->reported_sequence = registry_sequence(manager->registry);
+    size_t ready = 0;
+    for (const Process *p = NULL; (p = registry_next(manager->registry, p ? p->serial : 0));)
+        ready += p->traits.state == STATE_READY;
+    announce_status(registry_count(manager->registry), ready);
+    return 0;
+}
+
+static void arm_report(Manager *manager) {
+    int enabled;
+    if (manager->reported_sequence == registry_sequence(manager->registry) ||
+        sd_event_source_get_enabled(manager->report, &enabled) != 0)
+        return;
+    sd_event_source_set_time_relative(manager->report, REPORT_US);
+    sd_event_source_set_enabled(manager->report, SD_EVENT_ONESHOT);
+}
+
+// After every event, whatever it was; never wakes the loop by itself.
+static int on_turn(sd_event_source *source, void *userdata) {
+    Manager *manager = userdata;
+    (void)source;
+    arm_deadline(manager);
+    if (manager->settle)
+        check_settled(manager);
+    if (manager->report)
+        arm_report(manager);
+    overview_announce(&manager->overview);
+    return 0;
+}
+
+static void answer_check(void *userdata, uint64_t token, const CheckItems *items) {
+    Manager *manager = userdata;
+    varlink_server_check_done(manager->varlink, token, items);
+}
+
+static int start_check(void *userdata, pid_t pid, uint64_t token) {
+    Manager *manager = userdata;
+    return checks_start(manager->checks, pid, token);
+}
+
+static void collect(void *userdata, Status *ret) {
+    Manager *manager = userdata;
+    overview_collect(&manager->overview, ret);
+}
+
+// Descriptors decide how much can be followed and served: the soft limit goes up to the hard one,
+// and what is left of it after the daemon's own needs is shared out.
+static void fit_descriptors(Options *options) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+
+    size_t own = BOUND_DESCRIPTORS_RESERVED + options->probes * BOUND_PROBE_DESCRIPTORS;
+    size_t left = limit.rlim_max > own + 8 ? (size_t)limit.rlim_max - own : 8;
+    if (options->varlink.connections > left / 4)
+        options->varlink.connections = left / 4;
+    left -= options->varlink.connections;
+    if (options->processes > left) {
+        log_notice("RLIMIT_NOFILE %ju: %zu processes can be followed instead of %zu.",
+                   (uintmax_t)limit.rlim_max, left, options->processes);
+        options->processes = left;
+        options->source.processes = left;
+    }
+}
+
+static int claim_socket(Manager *manager, const Options *options, int *ret) {
+    int fd = status_socket_passed();
+    if (fd == -ENOENT) {
+        pid_t owner = 0;
+        fd = status_socket_open(options->socket_path, &owner);
+        if (fd == -EADDRINUSE)
+            log_error("Another daemon serves %s: process %d.", options->socket_path, owner);
+        else if (fd == -EEXIST)
+            log_error("%s is not a socket and is left alone.", options->socket_path);
+        else if (fd < 0)
+            log_error("Cannot make %s: %s", options->socket_path, strerrorname_np(-fd));
+        else
+            manager->socket_made = options->socket_path;
+    } else if (fd < 0) {
+        log_error("The socket passed by the service manager is not one listening Unix stream "
+                  "socket: %s",
+                  strerrorname_np(-fd));
+    }
+    if (fd < 0)
+        return fd;
+    *ret = fd;
+    return 0;
+}
+
+static int add_timers(Manager *manager) {
+    // Accuracies are small where someone waits for the result, coarse where nobody does.
+    int r = sd_event_add_time(manager->event, &manager->deadline, CLOCK_BOOTTIME, 0, 1, on_deadline,
+                              manager);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(manager->deadline, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_time_relative(manager->event, &manager->settle, CLOCK_MONOTONIC, SETTLE_US,
+                                       0, on_settle_timeout, manager);
+    if (r >= 0 && announce_wanted()) {
+        r = sd_event_add_time(manager->event, &manager->report, CLOCK_MONOTONIC, 0, 0, on_report,
+                              manager);
+        if (r >= 0)
+            r = sd_event_source_set_enabled(manager->report, SD_EVENT_OFF);
+    }
+    if (r >= 0)
+        r = sd_event_add_post(manager->event, &manager->turn, on_turn, manager);
+    return r;
+}
+
+// Attach, scan, merge.
+static int watch(Manager *manager, const Options *options) {
+    RegistryLimits limits = {.processes = options->processes,
+                             .processes_per_uid = options->processes / BOUND_UID_DIVISOR};
+    if (limits.processes_per_uid == 0)
+        limits.processes_per_uid = 1;
+    int r = registry_new(&limits, &manager->registry);
+    if (r >= 0)
+        r = probe_pool_new(manager->event, options->probes, take_probe_input, manager,
+                           &manager->probes);
+    if (r >= 0)
+        r = source_new(manager->event, &options->source, take_source_input, manager,
+                       &manager->source);
+    if (r >= 0)
+        r = checks_new(manager->probes, manager->registry, manager->source, answer_check, manager,
+                       &manager->checks);
+    if (r < 0)
+        return r;
+    r = source_scan(manager->source);
+    if (r < 0)
+        log_warning("The first scan ended early, some processes may be missing: %s",
+                    strerrorname_np(-r));
+    manager->settle_last = registry_last_serial(manager->registry);
+    return 0;
+}
+
+static int serve(Manager *manager, const Options *options, int fd) {
+    Instant now = instant_now();
+    Context context = {
+        .registry = manager->registry,
+        .started_realtime_us = now.realtime_us,
+        .userdata = manager,
+        .collect = collect,
+        .check = start_check,
+    };
+    int r = sd_id128_get_boot(&context.boot_id);
+    if (r >= 0)
+        r = sd_id128_randomize(&context.run_id);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    r = varlink_server_new(manager->event, &context, &options->varlink, fd, &manager->varlink);
+    if (r < 0)
+        return r;
+    manager->overview = (Overview){.source = manager->source,
+                                   .registry = manager->registry,
+                                   .probes = manager->probes,
+                                   .varlink = manager->varlink};
+    r = add_timers(manager);
+    if (r < 0)
+        return r;
+    overview_announce(&manager->overview);
+    // Where the scan found nothing there is nothing to wait for.
+    check_settled(manager);
+    return 0;
+}
+
+DEFINE_CLEANUP(Manager *, manager_free);
+
+int manager_new(sd_event *event, const Options *given, Manager **ret) {
+    _cleanup_(manager_freep) Manager *manager = calloc(1, sizeof *manager);
+    _cleanup_close_ int fd = -1;
+    Options options = *given;
+    if (!manager)
+        return -ENOMEM;
+    manager->event = sd_event_ref(event);
+
+    int r = claim_socket(manager, &options, &fd);
+    if (r < 0)
+        return r;
+    fit_descriptors(&options);
+    r = watch(manager, &options);
+    if (r >= 0)
+        r = serve(manager, &options, TAKE_FD(fd));
+    if (r < 0) {
+        log_error("Cannot start: %s", strerrorname_np(-r));
+        return r;
+    }
+    *ret = TAKE_PTR(manager);
+    return 0;
+}
+
+void manager_free(Manager *manager) {
+    if (!manager)
+        return;
+    sd_event_source_disable_unref(manager->turn);
+    sd_event_source_disable_unref(manager->report);
+    sd_event_source_disable_unref(manager->settle);
+    sd_event_source_disable_unref(manager->deadline);
+    // The path goes first, so that nobody connects to a server that is being taken down.
+    if (manager->socket_made && manager->varlink)
+        status_socket_remove(manager->socket_made, varlink_server_fd(manager->varlink));
+    varlink_server_free(manager->varlink);
+    checks_free(manager->checks);
+    probe_pool_free(manager->probes);
+    source_free(manager->source);
+    actions_done(&manager->actions);
+    registry_free(manager->registry);
+    sd_event_unref(manager->event);
+    free(manager);
+}

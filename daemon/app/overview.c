@@ -1,0 +1,101 @@
+// Gathers what the parts count.
+// SPDX-License-Identifier: MIT
+#include "overview.h"
+
+#include "announce.h"
+#include "macro.h"
+
+static const char overflow_text[] =
+    "more processes than may be followed (--max-processes=): some are not listed; a rescan follows "
+    "when there is room";
+
+typedef struct Count {
+    const char *name;
+    uint64_t value;
+    bool is_public; // says nothing of other users' processes
+} Count;
+
+static void add(Status *status, const Count *counts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        status->counters[status->counter_count++] =
+            (StatusCounter){counts[i].name, counts[i].value, counts[i].is_public};
+}
+
+static void degrade(Status *status, const char *text) {
+    if (status->degraded_count < ELEMENTS_OF(status->degraded))
+        status->degraded[status->degraded_count++] = text;
+}
+
+static void collect_programs(const Overview *overview, Status *ret) {
+    const Program *programs = source_programs(overview->source);
+    _Static_assert((int)PROGRAM_COUNT_ <= (int)STATUS_PROGRAMS, "Status has no room");
+    for (size_t i = 0; i < PROGRAM_COUNT_; i++) {
+        ret->programs[ret->program_count++] = (StatusProgram){
+            .name = programs[i].name,
+            .kind = programs[i].kind,
+            .attached = programs[i].attached,
+            .detail = programs[i].detail,
+        };
+        if (!programs[i].attached)
+            degrade(ret, programs[i].detail);
+    }
+    ret->mechanism = programs[PROGRAM_MAPPING].attached ? "syscall-tracepoint" : "scan-at-start";
+}
+
+void overview_collect(const Overview *overview, Status *ret) {
+    *ret = (Status){0};
+    collect_programs(overview, ret);
+    if (registry_overflowed(overview->registry))
+        degrade(ret, overflow_text);
+
+    const SourceCounters *source = source_counters(overview->source);
+    const RegistryCounters *registry = registry_counters(overview->registry);
+    const ProbeCounters *probes = probe_counters(overview->probes);
+    const VarlinkCounters *varlink = varlink_server_counters(overview->varlink);
+    const Count counts[] = {
+        {"records", source->records, false},
+        {"recordsBad", source->records_bad, true},
+        {"recordsLost", source->records_lost, true},
+        {"rescans", source->rescans, true},
+        {"scanFailures", source->scan_failures, true},
+        {"signals", registry->signals, false},
+        {"signalsStale", registry->signals_stale, false},
+        {"refusedFull", registry->refused_full, false},
+        {"refusedQuota", registry->refused_quota, false},
+        {"execs", registry->execs, false},
+        {"droppedOwners", registry->dropped_owners, false},
+        {"attempts", probes->attempts, false},
+        {"answered", probes->answered, false},
+        {"failed", probes->failed, false},
+        {"attemptsInFlight", probes->in_flight, false},
+        {"attemptsWaiting", probes->waiting, false},
+        {"connections", varlink->connections, false},
+        {"subscribers", varlink->subscribers, false},
+        {"connectionsRefused", varlink->refused, false},
+        {"connectionsMalformed", varlink->malformed, false},
+        {"overruns", varlink->overruns, false},
+        {"acceptPauses", varlink->pauses, true},
+    };
+    _Static_assert(ELEMENTS_OF(counts) <= STATUS_COUNTERS, "Status has no room");
+    add(ret, counts, ELEMENTS_OF(counts));
+}
+
+void overview_announce(Overview *overview) {
+    if (!overview->programs_announced) {
+        const Program *programs = source_programs(overview->source);
+        for (size_t i = 0; i < PROGRAM_COUNT_; i++) {
+            if (!programs[i].attached)
+                announce_degraded(programs[i].detail);
+        }
+        overview->programs_announced = true;
+    }
+    uint64_t lost = source_counters(overview->source)->records_lost;
+    if (lost != overview->lost_announced)
+        announce_lost(lost - overview->lost_announced);
+    overview->lost_announced = lost;
+
+    bool overflowed = registry_overflowed(overview->registry);
+    if (overflowed && !overview->overflow_announced)
+        announce_degraded(overflow_text);
+    overview->overflow_announced = overflowed;
+}

@@ -1,0 +1,25 @@
+// How the daemon itself is: what Status tells, and what the administrator hears of by itself.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "probe.h"
+#include "registry.h"
+#include "source.h"
+#include "status.h"
+#include "varlink_server.h"
+
+// The parts are borrowed.
+typedef struct Overview {
+    const Source *source;
+    const Registry *registry;
+    const ProbePool *probes;
+    const VarlinkServer *varlink;
+    bool programs_announced;
+    bool overflow_announced;
+    uint64_t lost_announced;
+} Overview;
+
+void overview_collect(const Overview *overview, Status *ret);
+
+// Logs, once each: programs that are missing, records lost since the last call, a full registry.
+void overview_announce(Overview *overview);
