@@ -84,9 +84,10 @@ static void route(Manager *manager, const Action *action) {
         source_rescan(manager->source);
         break;
     case ACTION_PUBLISH:
-        announce_change(action);
+        // Subscribers first: a log may be slow.
         if (manager->varlink)
             varlink_server_publish(manager->varlink, action);
+        announce_change(action);
         break;
     }
 }

@@ -231,8 +231,19 @@ void channel_release(Channel *channel) {
     update_events(channel);
 }
 
+// A peer that has taken everything gets what is new at once, without another turn of the loop; one
+// that is being filled gets it in its turn. A failure, too, is left to the loop: the caller may be
+// going through a list that this channel is in.
 void channel_wake(Channel *channel) {
+    bool idle = !channel->filling && !channel->in_turn && !has_output(channel);
     channel->filling = true;
+    if (idle) {
+        channel->in_turn = true;
+        int r = fill(channel);
+        channel->in_turn = false;
+        if (r < 0)
+            channel_break(channel);
+    }
     update_events(channel);
 }
 

@@ -34,7 +34,7 @@ int channel_send(Channel *channel, const char *frame, size_t size);
 void channel_hold(Channel *channel);
 void channel_release(Channel *channel);
 
-// Has fill() called from the loop.
+// Has fill() called: at once where all that was queued before has gone out, else from the loop.
 void channel_wake(Channel *channel);
 
 // No more calls; closed once what is queued has gone out.

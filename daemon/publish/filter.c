@@ -125,8 +125,12 @@ static bool glob_match(const char *pattern, const char *bytes) {
     _cleanup_free_ char *text = view_text(bytes);
     if (!text)
         return false;
-    if (strlen(text) > BOUND_PATTERN_TEXT)
-        text[BOUND_PATTERN_TEXT] = '\0';
+    if (strlen(text) > BOUND_PATTERN_TEXT) {
+        size_t end = BOUND_PATTERN_TEXT;
+        while ((text[end] & 0xc0) == 0x80) // not within a character
+            end--;
+        text[end] = '\0';
+    }
     return fnmatch(pattern, text, 0) == 0;
 }
 
