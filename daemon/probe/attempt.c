@@ -321,6 +321,10 @@ Input attempt_take_input(Attempt *attempt) {
 // It answered: failures of other sockets no longer count.
 static int answered(Attempt *attempt, IpcProcessInfo *info) {
     Facts *facts = attempt->facts;
+    // Whose it is decides who sees it, and that may have changed since the attempt began.
+    int r = target_credentials(&attempt->target, facts);
+    if (r < 0)
+        return r;
     failure_done(&attempt->failure);
     if (info) {
         facts->has_cookie = true;

@@ -195,3 +195,13 @@ int target_facts(const Target *target, Facts **ret, Failure *failure) {
     *ret = TAKE_PTR(facts);
     return STEP_DONE;
 }
+
+int target_credentials(const Target *target, Facts *facts) {
+    StatusText status = {0};
+    int r = read_status(target, &status);
+    if (r < 0)
+        return failure_is_ours(-r) ? r : 0;
+    facts->uid = status.uid;
+    facts->gid = status.gid;
+    return 0;
+}

@@ -25,3 +25,6 @@ char target_run_state(const Target *target);
 // What /proc tells of it; what may not be read stays unknown. OUTCOME_VANISHED where it ended
 // meanwhile. The caller owns *ret.
 int target_facts(const Target *target, Facts **ret, Failure *failure);
+
+// Its effective ids as they are now; where it has ended the facts stay as they are.
+int target_credentials(const Target *target, Facts *facts);
