@@ -336,21 +336,21 @@ static int serve(Manager *manager, const Options *options, int fd) {
 
 DEFINE_CLEANUP(Manager *, manager_free);
 
-int manager_new(sd_event *event, const Options *given, Manager **ret) {
+int manager_new(sd_event *event, const Options *options, Manager **ret) {
     _cleanup_(manager_freep) Manager *manager = calloc(1, sizeof *manager);
     _cleanup_close_ int fd = -1;
-    Options options = *given;
+    Options fitted = *options;
     if (!manager)
         return -ENOMEM;
     manager->event = sd_event_ref(event);
 
-    int r = claim_socket(manager, &options, &fd);
+    int r = claim_socket(manager, &fitted, &fd);
     if (r < 0)
         return r;
-    fit_descriptors(&options);
-    r = watch(manager, &options);
+    fit_descriptors(&fitted);
+    r = watch(manager, &fitted);
     if (r >= 0)
-        r = serve(manager, &options, TAKE_FD(fd));
+        r = serve(manager, &fitted, TAKE_FD(fd));
     if (r < 0) {
         log_error("Cannot start: %s", strerrorname_np(-r));
         return r;

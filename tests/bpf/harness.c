@@ -4,7 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "bounds.h"
 #include "cleanup.h"
@@ -25,7 +27,7 @@ static int on_input(void *userdata, Input *input) {
 
 void harness_init(Harness *harness, const bool without[PROGRAM_COUNT_]) {
     *harness = (Harness){0};
-    SourceOptions options = {.processes = BOUND_PROCESSES};
+    SourceOptions options = {.processes = BOUND_PROCESSES, .ring_bytes = BOUND_RING_BYTES};
     for (ProgramId id = 0; without && id < PROGRAM_COUNT_; id++)
         options.without[id] = without[id];
     MUST(sd_event_new(&harness->event) >= 0);
@@ -143,14 +145,24 @@ int harness_teardown(void **state) {
     return 0;
 }
 
+// Only what the machine withholds is a reason to skip; any other refusal is a fault of ours.
+static bool is_withheld(const Program *program) {
+    return strstr(program->detail, "(EPERM)") || strstr(program->detail, "(EACCES)") ||
+           access("/sys/kernel/btf/vmlinux", R_OK) < 0 ||
+           access("/sys/kernel/tracing/events", R_OK) < 0;
+}
+
 void harness_skip_unless_privileged(void) {
     Harness harness;
     harness_init(&harness, NULL);
     const Program *programs = source_programs(harness.source);
-    for (ProgramId id = 0; id < PROGRAM_COUNT_; id++)
-        if (!programs[id].attached) {
-            printf("Skipped: program %s is %s.\n", programs[id].name, programs[id].detail);
-            exit(77);
-        }
+    for (ProgramId id = 0; id < PROGRAM_COUNT_; id++) {
+        if (programs[id].attached)
+            continue;
+        bool withheld = is_withheld(&programs[id]);
+        printf("%s: program %s is %s.\n", withheld ? "Skipped" : "Failed", programs[id].name,
+               programs[id].detail);
+        exit(withheld ? 77 : EXIT_FAILURE);
+    }
     harness_done(&harness);
 }
