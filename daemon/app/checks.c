@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <systemd/sd-event.h>
 
-#include "bounds.h"
 #include "cleanup.h"
 #include "discovery_names.h"
 #include "log.h"
@@ -28,7 +27,6 @@ struct Checks {
     ChecksDone done;
     void *userdata;
     Check *list; // owned
-    size_t count;
     uint64_t last_serial;
 };
 
@@ -65,8 +63,6 @@ void checks_free(Checks *checks) {
 }
 
 static int check_process(Checks *checks, pid_t pid, uint64_t token) {
-    if (checks->count == BOUND_CHECKS)
-        return -EBUSY;
     _cleanup_(check_freep) Check *check = calloc(1, sizeof *check);
     if (!check)
         return -ENOMEM;
@@ -92,7 +88,6 @@ static int check_process(Checks *checks, pid_t pid, uint64_t token) {
         return r;
     check->next = checks->list;
     checks->list = TAKE_PTR(check);
-    checks->count++;
     return 0;
 }
 
@@ -106,6 +101,17 @@ int checks_start(Checks *checks, pid_t pid, uint64_t token) {
     return 0;
 }
 
+void checks_cancel(Checks *checks, uint64_t token) {
+    for (Check **link = &checks->list; *link; link = &(*link)->next) {
+        if ((*link)->token != token)
+            continue;
+        _cleanup_(check_freep) Check *check = *link;
+        *link = check->next;
+        probe_cancel(checks->probes, check->serial);
+        return;
+    }
+}
+
 bool checks_take(Checks *checks, Input *input) {
     if (input->kind != INPUT_PROBED || input->probed.serial < CHECK_SERIAL)
         return false;
@@ -114,7 +120,6 @@ bool checks_take(Checks *checks, Input *input) {
             continue;
         _cleanup_(check_freep) Check *check = *link;
         *link = check->next;
-        checks->count--;
         check_process_probed(input->probed.outcome, input->probed.detail, input->probed.facts,
                              &check->items);
         checks->done(checks->userdata, check->token, &check->items);

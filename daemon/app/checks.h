@@ -18,8 +18,11 @@ int checks_new(ProbePool *probes, const Registry *registry, const Source *source
 void checks_free(Checks *checks);
 
 // Checks the machine (pid 0) or a process; `token` comes back with the items, perhaps before this
-// returns. -ESRCH: no such process. -EBUSY: as many checks as may be are under way. -ENOMEM.
+// returns. -ESRCH: no such process. -ENOMEM. Each belongs to a client that waits for it, which
+// bounds how many there are.
 int checks_start(Checks *checks, pid_t pid, uint64_t token);
+// Its client has gone. Not having it is no error.
+void checks_cancel(Checks *checks, uint64_t token);
 
 // True where the attempt of this serial belongs to a check; its input is then taken.
 bool checks_take(Checks *checks, Input *input);

@@ -49,9 +49,11 @@ static void route(Manager *manager, const Action *action) {
     switch (action->kind) {
     case ACTION_FOLLOW: {
         int r = source_follow(manager->source, action->serial, &action->key);
-        if (r < 0)
-            log_warning("Cannot follow process %d, it is told as gone: %s", action->key.pid,
-                        strerrorname_np(-r));
+        if (r < 0) {
+            log_debug("Cannot follow process %d, it is told as gone: %s", action->key.pid,
+                      strerrorname_np(-r));
+            manager->overview.not_followed++;
+        }
         if (r != FOLLOW_OK) {
             Input input = {.kind = INPUT_EXIT, .exit.serial = action->serial};
             take_input(manager, &input);
@@ -205,6 +207,11 @@ static int start_check(void *userdata, pid_t pid, uint64_t token) {
     return checks_start(manager->checks, pid, token);
 }
 
+static void cancel_check(void *userdata, uint64_t token) {
+    Manager *manager = userdata;
+    checks_cancel(manager->checks, token);
+}
+
 static void collect(void *userdata, Status *ret) {
     Manager *manager = userdata;
     overview_collect(&manager->overview, ret);
@@ -310,6 +317,7 @@ static int serve(Manager *manager, const Options *options, int fd) {
         .userdata = manager,
         .collect = collect,
         .check = start_check,
+        .check_cancel = cancel_check,
     };
     int r = sd_id128_get_boot(&context.boot_id);
     if (r >= 0)
@@ -321,10 +329,10 @@ static int serve(Manager *manager, const Options *options, int fd) {
     r = varlink_server_new(manager->event, &context, &options->varlink, fd, &manager->varlink);
     if (r < 0)
         return r;
-    manager->overview = (Overview){.source = manager->source,
-                                   .registry = manager->registry,
-                                   .probes = manager->probes,
-                                   .varlink = manager->varlink};
+    manager->overview.source = manager->source;
+    manager->overview.registry = manager->registry;
+    manager->overview.probes = manager->probes;
+    manager->overview.varlink = manager->varlink;
     r = add_timers(manager);
     if (r < 0)
         return r;

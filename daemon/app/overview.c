@@ -21,6 +21,10 @@ static void add(Status *status, const Count *counts, size_t count) {
             (StatusCounter){counts[i].name, counts[i].value, counts[i].is_public};
 }
 
+static const char not_followed_text[] =
+    "some processes could not be followed for lack of descriptors or memory and were told as gone; "
+    "raise RLIMIT_NOFILE or lower --max-processes=";
+
 static void degrade(Status *status, const char *text) {
     if (status->degraded_count < ELEMENTS_OF(status->degraded))
         status->degraded[status->degraded_count++] = text;
@@ -47,6 +51,8 @@ void overview_collect(const Overview *overview, Status *ret) {
     collect_programs(overview, ret);
     if (registry_overflowed(overview->registry))
         degrade(ret, overflow_text);
+    if (overview->not_followed > 0)
+        degrade(ret, not_followed_text);
 
     const SourceCounters *source = source_counters(overview->source);
     const RegistryCounters *registry = registry_counters(overview->registry);
@@ -64,6 +70,7 @@ void overview_collect(const Overview *overview, Status *ret) {
         {"refusedQuota", registry->refused_quota, false},
         {"execs", registry->execs, false},
         {"droppedOwners", registry->dropped_owners, false},
+        {"notFollowed", overview->not_followed, true},
         {"attempts", probes->attempts, false},
         {"answered", probes->answered, false},
         {"failed", probes->failed, false},
@@ -98,4 +105,9 @@ void overview_announce(Overview *overview) {
     if (overflowed && !overview->overflow_announced)
         announce_degraded(overflow_text);
     overview->overflow_announced = overflowed;
+
+    if (overview->not_followed > 0 && !overview->not_followed_announced) {
+        announce_degraded(not_followed_text);
+        overview->not_followed_announced = true;
+    }
 }

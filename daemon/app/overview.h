@@ -16,7 +16,9 @@ typedef struct Overview {
     const VarlinkServer *varlink;
     bool programs_announced;
     bool overflow_announced;
+    bool not_followed_announced;
     uint64_t lost_announced;
+    uint64_t not_followed; // lives ended for lack of a descriptor or memory
 } Overview;
 
 void overview_collect(const Overview *overview, Status *ret);

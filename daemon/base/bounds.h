@@ -35,7 +35,6 @@ enum {
     BOUND_CONNECTIONS = 1024,       // in all (option)
     BOUND_CONNECTIONS_PER_UID = 64, // of one uid other than 0 (option)
     BOUND_CONNECTIONS_REFUSED = 16, // waiting to be told TooManyConnections
-    BOUND_CHECKS = 16,              // Check calls under way that take an attempt of their own
     BOUND_MESSAGE = 64 << 10,       // bytes of a message read
     BOUND_MESSAGE_DEPTH = 16,       // nesting of a message read
     BOUND_PAGE = 64 << 10,          // bytes of a snapshot reply written

@@ -72,6 +72,9 @@ void session_free(Session *session) {
         return;
     if (session->subscription)
         end_stream(session);
+    const Context *context = &session->shared->context;
+    if (session->check != 0)
+        context->check_cancel(context->userdata, session->check);
     channel_free(session->channel);
     free(session);
 }

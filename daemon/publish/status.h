@@ -60,6 +60,8 @@ typedef struct Context {
     // Starts a check: of the machine (pid 0) or of a process. varlink_check_done(token) ends it,
     // perhaps before this returns. -ESRCH: no such process. -ENOMEM.
     int (*check)(void *userdata, pid_t pid, uint64_t token);
+    // Ends a check whose client has gone; that it has ended already is no error.
+    void (*check_cancel)(void *userdata, uint64_t token);
 } Context;
 
 // The parameters of the replies of Status and Check. The caller owns the result; NULL when out of

@@ -96,10 +96,12 @@ static bool status_number(const char *status, const char *name, int index, uint6
 int procfs_text_status(const char *status, StatusText *ret) {
     enum { EFFECTIVE = 1 };
     uint64_t tgid, uid, gid, namespace_pid;
-    if (!status_number(status, "Tgid:", 0, INT_MAX, &tgid) || tgid == 0 ||
+    if (!status_number(status, "Tgid:", 0, INT_MAX, &tgid) ||
         !status_number(status, "Uid:", EFFECTIVE, UINT32_MAX - 1, &uid) ||
         !status_number(status, "Gid:", EFFECTIVE, UINT32_MAX - 1, &gid))
         return -EBADMSG;
+    if (tgid == 0)
+        return -ESRCH;
 
     // "Groups:" before NSpid may be longer than what was read of the file. A line behind NSpid
     // tells a kernel that has no such line from a text that ends too early.

@@ -19,7 +19,7 @@ typedef struct StatusText {
     pid_t namespace_pid; // innermost NSpid; the tgid on a kernel without that line, 0
                          // where the text ends before it would stand
 } StatusText;
-// /proc/PID/status.
+// /proc/PID/status. -ESRCH where the process was being reaped meanwhile: it has no pid any more.
 int procfs_text_status(const char *status, StatusText *ret);
 
 // A line of /proc/PID/maps that is the named mapping, private or shared, of any protection: true,

@@ -183,8 +183,10 @@ static void test_found_among_many(void **state) {
     Fixture *fixture = *state;
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    if (limit.rlim_max < 4096)
+    if (limit.rlim_max < 4096) {
+        print_message("Skipped: RLIMIT_NOFILE cannot be raised to 4096.\n");
         skip();
+    }
     rlim_t before = limit.rlim_cur;
     limit.rlim_cur = 4096;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);

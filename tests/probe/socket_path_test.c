@@ -96,8 +96,10 @@ static void test_link_on_the_way(void **state) {
 
 static void test_owner(void **state) {
     Fixture *fixture = *state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
         skip();
+    }
     char path[SOCKET_PATH_SIZE];
     fixture_path(fixture, "socket", path);
     int listener = listen_at(path);

@@ -51,8 +51,10 @@ static void test_connections_in_all(void **state) {
 
 static void test_connections_of_one_uid(void **state) {
     Fixture *fixture = *state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
         skip();
+    }
     fixture_restart(fixture, &(VarlinkLimits){10, 2, BOUND_QUEUE});
     _cleanup_peer_ Peer first = peer_connect_as(fixture, 1000);
     _cleanup_peer_ Peer second = peer_connect_as(fixture, 1000);

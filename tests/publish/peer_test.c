@@ -30,8 +30,10 @@ static void test_own_uid(void **state) {
 
 static void test_groups(void **state) {
     (void)state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
         skip();
+    }
     gid_t before[64];
     int count = getgroups(64, before);
     assert_true(count >= 0);

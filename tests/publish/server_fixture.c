@@ -51,6 +51,11 @@ static int check(void *userdata, pid_t pid, uint64_t token) {
     return 0;
 }
 
+static void check_cancel(void *userdata, uint64_t token) {
+    Fixture *fixture = userdata;
+    fixture->cancelled_token = token;
+}
+
 void fixture_check_done(Fixture *fixture, uint64_t token) {
     CheckItems items = {.items = {{"mapping", true, NULL}, {"socket", false, strdup("none")}},
                         .count = 2};
@@ -67,6 +72,7 @@ static void start(Fixture *fixture, const VarlinkLimits *limits) {
         .userdata = fixture,
         .collect = collect,
         .check = check,
+        .check_cancel = check_cancel,
     };
     pid_t owner;
     int fd = status_socket_open(fixture->path, &owner);

@@ -24,6 +24,7 @@ typedef struct Fixture {
     // What the server asked of the rest of the daemon.
     pid_t checked_pid;
     uint64_t check_token; // 0: none asked for
+    uint64_t cancelled_token;
     int check_result;
     bool check_at_once; // answered before check() returns
 } Fixture;

@@ -185,8 +185,10 @@ static void test_list_too_large(void **state) {
 
 static void test_status(void **state) {
     Fixture *fixture = *state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
         skip();
+    }
     fixture_begin(fixture, 10, geteuid());
     fixture_begin(fixture, 12, geteuid());
     fixture_ready(fixture, fixture_begin(fixture, 11, geteuid()), fixture_facts(geteuid(), 10));
@@ -212,8 +214,10 @@ static void test_status(void **state) {
 
 static void test_other_user(void **state) {
     Fixture *fixture = *state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
         skip();
+    }
     fixture_begin(fixture, 10, 0);
     fixture_begin(fixture, 11, 1000);
     fixture_begin(fixture, getpid(), 0);
@@ -250,8 +254,10 @@ static void test_other_user(void **state) {
 
 static void test_check(void **state) {
     Fixture *fixture = *state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
         skip();
+    }
     _cleanup_peer_ Peer peer = peer_connect(fixture);
     peer_call(&peer, MANAGER("Check"), "{\"pid\": 77}", false);
     peer_call(&peer, MANAGER("Status"), NULL, false); // waits behind it
@@ -291,8 +297,10 @@ static void test_check_at_once(void **state) {
 
 static void test_check_fails(void **state) {
     Fixture *fixture = *state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
         skip();
+    }
     fixture->check_result = -ESRCH;
     Peer peer = peer_connect(fixture);
     peer_call(&peer, MANAGER("Check"), "{\"pid\": 77}", false);
@@ -307,7 +315,9 @@ static void test_check_fails(void **state) {
     peer = peer_connect(fixture);
     peer_call(&peer, MANAGER("Check"), "{\"pid\": 77}", false);
     peer_close(&peer);
+    assert_int_equal(fixture->cancelled_token, 0);
     fixture_run(fixture);
+    assert_int_equal(fixture->cancelled_token, fixture->check_token);
     fixture_check_done(fixture, fixture->check_token);
     assert_int_equal(varlink_server_counters(fixture->server)->connections, 0);
 }

@@ -384,8 +384,10 @@ static void test_filter(void **state) {
 // now.
 static void test_out_of_sight(void **state) {
     Fixture *fixture = *state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
         skip();
+    }
     _cleanup_peer_ Peer old = peer_connect_as(fixture, 1000);
     _cleanup_peer_ Peer new = peer_connect_as(fixture, 1001);
     peer_call(&old, MANAGER("Subscribe"), NULL, true);
