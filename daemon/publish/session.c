@@ -8,12 +8,11 @@
 
 #include "discovery_names.h"
 #include "log.h"
-#include "methods.h"
 
 static int on_call(void *userdata, const VarlinkCall *call) {
     Session *session = userdata;
     if (!session->refused)
-        return methods_call(session, call);
+        return session->shared->call(session, call);
     channel_finish(session->channel);
     return call->oneway ? 0
                         : session_error(session, DISCOVERY_INTERFACE ".TooManyConnections", NULL);

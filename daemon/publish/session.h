@@ -15,6 +15,8 @@ typedef struct SessionShared {
     size_t queue; // bytes of changes per subscriber
     VarlinkCounters counters;
     uint64_t last_token; // of the checks that were started
+    // Answers a call, or begins to. A negative errno ends the connection.
+    int (*call)(Session *session, const VarlinkCall *call);
     void *userdata;
     // The client's connection ended; frees the client.
     void (*closed)(void *userdata, Session *session);

@@ -22,6 +22,7 @@
 #include "discovery_names.h"
 #include "instant.h"
 #include "log.h"
+#include "methods.h"
 #include "peer.h"
 #include "session.h"
 
@@ -171,6 +172,7 @@ int varlink_server_new(sd_event *event, const Context *context, const VarlinkLim
         .group = find_group(),
         .shared = {.context = *context,
                    .queue = limits->queue,
+                   .call = methods_call,
                    .userdata = server,
                    .closed = on_closed},
     };
