@@ -138,7 +138,17 @@ static int note_mapping(void *userdata, const char *line, size_t size) {
     return procfs_text_is_mapping(line, protection) ? 1 : 0;
 }
 
-int check_process_begin(pid_t pid, CheckItems *items, ProcessKey *ret_key) {
+static uid_t read_uid(int directory) {
+    char text[BOUND_PROC_FILE];
+    size_t size;
+    StatusText status;
+    if (procfs_read(directory, "status", text, sizeof text, &size) < 0 ||
+        procfs_text_status(text, &status) < 0)
+        return UID_UNKNOWN;
+    return status.uid;
+}
+
+int check_process_begin(pid_t pid, CheckItems *items, ProcessKey *ret_key, uid_t *ret_uid) {
     ProcessKey key = {.pid = pid, .exec_count = EXEC_COUNT_UNKNOWN};
     _cleanup_close_ int directory = -1;
     char text[BOUND_PROC_FILE];
@@ -158,7 +168,7 @@ int check_process_begin(pid_t pid, CheckItems *items, ProcessKey *ret_key) {
               run_state);
 
     int protection;
-    int r = procfs_each_line(directory, "maps", BOUND_PROC_LINES, note_mapping, &protection);
+    int r = procfs_each_line(directory, "maps", BOUND_PROC_MAPS, note_mapping, &protection);
     if (r > 0) {
         char shown[5];
         procfs_text_protection(protection, shown);
@@ -171,6 +181,7 @@ int check_process_begin(pid_t pid, CheckItems *items, ProcessKey *ret_key) {
         check_add(items, "mapping", false, "/proc/%d/maps: %s", pid, strerrorname_np(-r));
     }
     *ret_key = key;
+    *ret_uid = read_uid(directory);
     return 0;
 }
 
@@ -216,6 +227,7 @@ static void add_steps(Outcome outcome, const char *detail, const Facts *facts, C
         check_add(items, "answer", false, "%s", what);
         break;
     case OUTCOME_REFUSED:
+    case OUTCOME_HUNG_UP:
     case OUTCOME_PERMISSION_DENIED:
         add_socket(facts, NULL, items);
         check_add(items, "connection", false, "%s", what);

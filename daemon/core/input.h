@@ -9,6 +9,7 @@ typedef enum Outcome {
     OUTCOME_ANSWERED,
     OUTCOME_NO_SOCKET,
     OUTCOME_REFUSED,
+    OUTCOME_HUNG_UP, // took the connection and closed it without a byte
     OUTCOME_PERMISSION_DENIED,
     OUTCOME_TIMEOUT,
     OUTCOME_NOT_OWNER,

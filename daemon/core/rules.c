@@ -40,6 +40,8 @@ static const Rule rules[] = {
     [OUTCOME_ANSWERED] = {VERDICT_ANSWERED, REASON_NONE, NULL},
     [OUTCOME_NO_SOCKET] = {VERDICT_EARLY, REASON_NO_SOCKET, &untouched},
     [OUTCOME_REFUSED] = {VERDICT_EARLY, REASON_REFUSED, &untouched},
+    // So looks a port that is going, in a process that exits or calls execve; but it was touched.
+    [OUTCOME_HUNG_UP] = {VERDICT_EARLY, REASON_REFUSED, &touched},
     [OUTCOME_PERMISSION_DENIED] = {VERDICT_FAILED, REASON_PERMISSION_DENIED, &touched},
     [OUTCOME_TIMEOUT] = {VERDICT_FAILED, REASON_TIMEOUT, &touched},
     [OUTCOME_NOT_OWNER] = {VERDICT_FAILED, REASON_NOT_OWNER, &touched},

@@ -163,7 +163,7 @@ static bool next_path(Attempt *attempt) {
 // does one that does not speak the protocol, unless it has the name of one that should.
 static bool leaves_others(const Attempt *attempt, Outcome outcome) {
     return outcome == OUTCOME_NO_SOCKET || outcome == OUTCOME_REFUSED ||
-           outcome == OUTCOME_NOT_OWNER ||
+           outcome == OUTCOME_HUNG_UP || outcome == OUTCOME_NOT_OWNER ||
            (outcome == OUTCOME_PROTOCOL_ERROR && !unix_table_is_diagnostic(attempt->path));
 }
 
@@ -389,6 +389,17 @@ static int look_at_reply(Attempt *attempt) {
     }
 }
 
+static int hung_up(Attempt *attempt, int error) {
+    _cleanup_(failure_done) Failure failure = {0};
+    if (attempt->size == 0)
+        failure_set(&failure, OUTCOME_HUNG_UP, attempt->path, error,
+                    "closed the connection without an answer");
+    else
+        failure_set(&failure, OUTCOME_PROTOCOL_ERROR, attempt->path, error,
+                    "closed the connection after %zu bytes of its answer", attempt->size);
+    return misbehaved(attempt, &failure);
+}
+
 // Reads exactly what the reply has, never a byte beyond.
 static int receive(Attempt *attempt) {
     for (;;) {
@@ -401,10 +412,7 @@ static int receive(Attempt *attempt) {
         if (n < 0 && failure_is_ours(errno))
             return -errno;
         if (n <= 0) {
-            _cleanup_(failure_done) Failure failure = {0};
-            failure_set(&failure, OUTCOME_PROTOCOL_ERROR, attempt->path, n < 0 ? errno : 0,
-                        "closed the connection after %zu bytes of its answer", attempt->size);
-            return misbehaved(attempt, &failure);
+            return hung_up(attempt, n < 0 ? errno : 0);
         }
         attempt->size += (size_t)n;
         if (attempt->size < attempt->wanted)

@@ -15,9 +15,10 @@
 
 // How near to an answer it came: a missing socket says least, one that was ours and silent most.
 static const int ranks[] = {
-    [OUTCOME_ANSWERED] = 0,       [OUTCOME_NO_SOCKET] = 1, [OUTCOME_REFUSED] = 2,
-    [OUTCOME_NOT_OWNER] = 3,      [OUTCOME_TIMEOUT] = 5,   [OUTCOME_PERMISSION_DENIED] = 4,
-    [OUTCOME_PROTOCOL_ERROR] = 5, [OUTCOME_VANISHED] = 6,  [OUTCOME_NOT_TRIED] = 7,
+    [OUTCOME_ANSWERED] = 0,  [OUTCOME_NO_SOCKET] = 1,      [OUTCOME_REFUSED] = 2,
+    [OUTCOME_NOT_OWNER] = 3, [OUTCOME_TIMEOUT] = 5,        [OUTCOME_PERMISSION_DENIED] = 4,
+    [OUTCOME_HUNG_UP] = 4,   [OUTCOME_PROTOCOL_ERROR] = 5, [OUTCOME_VANISHED] = 6,
+    [OUTCOME_NOT_TRIED] = 7,
 };
 _Static_assert(ELEMENTS_OF(ranks) == OUTCOME_COUNT_, "an outcome has no rank");
 

@@ -136,7 +136,7 @@ int socket_path_open(const Target *target, const char *path, int *ret, Failure *
     if (fd == -ELOOP)
         return unopened(ELOOP, path, "has a symbolic link in it, which is not followed", failure);
     if (fd == -EAGAIN)
-        return unopened(EAGAIN, path, "is not at hand in the kernel, as a live socket is", failure);
+        return unopened(EAGAIN, path, "was deleted, or only a file server could say", failure);
     if (fd < 0)
         return unopened(-fd, path, "opening failed", failure);
 

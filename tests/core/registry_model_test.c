@@ -155,8 +155,9 @@ static void step_outcome(Course *c, size_t i) {
         assert_int_equal(outcome, OUTCOME_NOT_OWNER);
         return;
     }
-    bool early = c->now < before.detected + SECOND &&
-                 (outcome == OUTCOME_NO_SOCKET || outcome == OUTCOME_REFUSED);
+    bool early =
+        c->now < before.detected + SECOND &&
+        (outcome == OUTCOME_NO_SOCKET || outcome == OUTCOME_REFUSED || outcome == OUTCOME_HUNG_UP);
     if (outcome == OUTCOME_ANSWERED)
         assert_int_equal(m->state, STATE_READY);
     else if (outcome == OUTCOME_VANISHED || outcome == OUTCOME_NOT_TRIED ||

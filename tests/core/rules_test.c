@@ -24,6 +24,8 @@ static void outcomes_make_states(void **state) {
         {DETECTED, OUTCOME_REFUSED, true, DETECTED, REASON_NONE},
         {DETECTED, OUTCOME_NO_SOCKET, false, UNREACHABLE, REASON_NO_SOCKET},
         {DETECTED, OUTCOME_REFUSED, false, UNREACHABLE, REASON_REFUSED},
+        {DETECTED, OUTCOME_HUNG_UP, true, DETECTED, REASON_NONE},
+        {DETECTED, OUTCOME_HUNG_UP, false, UNREACHABLE, REASON_REFUSED},
         {DETECTED, OUTCOME_PERMISSION_DENIED, true, UNREACHABLE, REASON_PERMISSION_DENIED},
         {DETECTED, OUTCOME_TIMEOUT, true, UNREACHABLE, REASON_TIMEOUT},
         {DETECTED, OUTCOME_NOT_OWNER, true, UNREACHABLE, REASON_NOT_OWNER},
@@ -80,6 +82,7 @@ static void retries_back_off_and_end_after_thirty_seconds(void **state) {
 static void a_touched_process_is_left_alone_for_a_second(void **state) {
     (void)state;
     assert_int_equal(rules_next_attempt(OUTCOME_PROTOCOL_ERROR, T0, T0 + 1), T0 + SECOND);
+    assert_int_equal(rules_next_attempt(OUTCOME_HUNG_UP, T0, T0 + 1), T0 + SECOND);
     assert_int_equal(rules_next_attempt(OUTCOME_TIMEOUT, T0, T0 + 2 * SECOND), T0 + 4 * SECOND);
     assert_int_equal(rules_next_attempt(OUTCOME_REFUSED, T0, T0 + 100), T0 + 1000);
 }

@@ -138,16 +138,21 @@ static void test_not_the_protocol(void **state) {
     FakeReply small = {.bytes = bytes, .size = fake_version3.size};
     const struct {
         FakeReply reply;
+        Outcome outcome;
         const char *detail;
     } cases[] = {
-        {cut, "after 50 bytes"}, {header_cut, "after 19 bytes"}, {nothing, "after 0 bytes"},
-        {http, "DOTNET_IPC_V1"}, {torn_http, "DOTNET_IPC_V1"},   {small, "smaller"},
+        {cut, OUTCOME_PROTOCOL_ERROR, "after 50 bytes"},
+        {header_cut, OUTCOME_PROTOCOL_ERROR, "after 19 bytes"},
+        {nothing, OUTCOME_HUNG_UP, "without an answer"},
+        {http, OUTCOME_PROTOCOL_ERROR, "DOTNET_IPC_V1"},
+        {torn_http, OUTCOME_PROTOCOL_ERROR, "DOTNET_IPC_V1"},
+        {small, OUTCOME_PROTOCOL_ERROR, "smaller"},
     };
     for (size_t i = 0; i < ELEMENTS_OF(cases); i++) {
         FakePort port;
         fake_port_init(fixture, &port, NAME, &cases[i].reply, 1);
         const Input *input = fixture_probe(fixture, getpid(), port.path);
-        assert_int_equal(input->probed.outcome, OUTCOME_PROTOCOL_ERROR);
+        assert_int_equal(input->probed.outcome, cases[i].outcome);
         assert_detail(input, port.path);
         assert_detail(input, cases[i].detail);
         assert_int_equal(port.connections_count, 1);
@@ -203,7 +208,7 @@ static void test_found_among_many(void **state) {
 
     // Cancelled on the way.
     ProcessKey key = key_of(getpid());
-    assert_int_equal(probe_start(fixture->pool, 1, &key, ""), 0);
+    assert_int_equal(probe_start(fixture->pool, 1, &key, 0, ""), 0);
     while (probe_counters(fixture->pool)->in_flight == 0)
         assert_true(sd_event_run(fixture->event, 0) >= 0);
     probe_cancel(fixture->pool, 1);
@@ -303,18 +308,18 @@ static void test_ends_meanwhile(void **state) {
     fixture_path(fixture, NAME, path);
     pid_t child = child_listening(path);
     ProcessKey key = key_of(child);
-    assert_int_equal(probe_start(fixture->pool, 1, &key, path), 0);
+    assert_int_equal(probe_start(fixture->pool, 1, &key, 0, path), 0);
     fixture_turn(fixture);
     assert_int_equal(probe_counters(fixture->pool)->in_flight, 1);
     kill(child, SIGKILL);
     fixture_wait(fixture, 1); // while it is a zombie
     assert_int_equal(fixture->results[0].probed.outcome, OUTCOME_VANISHED);
 
-    assert_int_equal(probe_start(fixture->pool, 2, &key, path), 0);
+    assert_int_equal(probe_start(fixture->pool, 2, &key, 0, path), 0);
     fixture_wait(fixture, 2);
     assert_int_equal(fixture->results[1].probed.outcome, OUTCOME_VANISHED);
     end_child(child);
-    assert_int_equal(probe_start(fixture->pool, 3, &key, path), 0);
+    assert_int_equal(probe_start(fixture->pool, 3, &key, 0, path), 0);
     fixture_wait(fixture, 3);
     assert_int_equal(fixture->results[2].probed.outcome, OUTCOME_VANISHED);
     assert_null(fixture->results[2].probed.facts);
@@ -326,7 +331,7 @@ static void test_another_life(void **state) {
     fake_port_init(fixture, &port, NAME, &fake_version3, 1);
     ProcessKey key = key_of(getpid());
     key.start_ticks--;
-    assert_int_equal(probe_start(fixture->pool, 1, &key, port.path), 0);
+    assert_int_equal(probe_start(fixture->pool, 1, &key, 0, port.path), 0);
     fixture_wait(fixture, 1);
     assert_int_equal(fixture->results[0].probed.outcome, OUTCOME_VANISHED);
     assert_int_equal(port.connections_count, 0);
@@ -385,7 +390,7 @@ static void test_no_descriptors(void **state) {
         close(lowest);
         none = (struct rlimit){.rlim_cur = (rlim_t)lowest + more, .rlim_max = before.rlim_max};
         size_t results = fixture->results_count;
-        assert_int_equal(probe_start(fixture->pool, 100 + more, &key, port.path), 0);
+        assert_int_equal(probe_start(fixture->pool, 100 + more, &key, 0, port.path), 0);
         // The port needs its own for the connection: only the attempt's first turn is starved.
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         assert_true(sd_event_run(fixture->event, 0) >= 0);
