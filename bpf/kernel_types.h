@@ -110,6 +110,7 @@ struct inode {
 struct file {
     struct path f_path;
     struct inode *f_inode;
+    const struct cred *f_cred; // of whoever opened it
     void *private_data;
 };
 

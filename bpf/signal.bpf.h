@@ -27,11 +27,19 @@ static __always_inline bool signal_is_named(struct file *file) {
            BPF_CORE_READ(dentry, d_parent) == dentry;
 }
 
+// A runtime maps a memfd that it made itself. One that another user made was handed over, to a
+// service that maps what it is sent (a journal, a compositor) and that this user must not name.
+static __always_inline bool signal_is_own(struct file *file, struct task_struct *task) {
+    return BPF_CORE_READ(file, f_cred, euid.val) == BPF_CORE_READ(task, cred, euid.val);
+}
+
 // The current task maps this file. Any protection counts: runtimes use PROT_NONE.
 static __always_inline void signal_mapping(struct file *file, __u32 protection, __u32 flags) {
     if (!signal_is_named(file))
         return;
     struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+    if (!signal_is_own(file, task))
+        return;
     struct task_struct *leader = BPF_CORE_READ(task, group_leader);
     struct process_pids pids;
     if (!process_pids(leader, &pids))

@@ -219,6 +219,27 @@ static void test_file_of_that_name(void **state) {
     child_end(&child);
 }
 
+// A service maps what another user sent it.
+static void map_anothers(__attribute__((unused)) int control, const void *uids) {
+    const uid_t *uid = uids; // of who makes it, of who maps it
+    MUST(seteuid(uid[0]) == 0);
+    int fd = make_memfd(DISCOVERY_MAPPING_NAME);
+    MUST(seteuid(0) == 0 && seteuid(uid[1]) == 0);
+    map_fd(fd, PROT_NONE);
+}
+
+static void test_of_another_user(void **state) {
+    Harness *harness = *state;
+    static const uid_t uids[][2] = {{65534, 0}, {65534, 65533}, {0, 65534}, {65534, 65534}};
+    for (size_t i = 0; i < ELEMENTS_OF(uids); i++) {
+        Child child = child_start(map_anothers, uids[i]);
+        harness_fence(harness);
+        assert_int_equal(harness_signals(harness, SIGNAL_MAPPING, child.pid),
+                         uids[i][0] == uids[i][1]);
+        child_end(&child);
+    }
+}
+
 static void map_unrelated(__attribute__((unused)) int control,
                           __attribute__((unused)) const void *argument) {
     int other = make_memfd("doublemapper");
@@ -259,6 +280,7 @@ int main(void) {
         cmocka_unit_test(test_duplicate),
         cmocka_unit_test(test_reused_number),
         cmocka_unit_test(test_file_of_that_name),
+        cmocka_unit_test(test_of_another_user),
         cmocka_unit_test(test_unrelated),
     };
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
