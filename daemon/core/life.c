@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Only the kernel side knows the exec count, and it compares who listens, in its scans too.
+static bool is_by_kernel(const Signal *signal) {
+    return signal->kind != SIGNAL_SCAN || signal->key.exec_count != EXEC_COUNT_UNKNOWN;
+}
+
 Life *life_new(uint64_t serial, const Signal *signal) {
     Life *life = malloc(sizeof *life);
     if (!life)
@@ -23,7 +28,7 @@ Life *life_new(uint64_t serial, const Signal *signal) {
                 .detected = signal->seen,
             },
         .charged_uid = signal->uid,
-        .named_by_kernel = signal->kind != SIGNAL_SCAN,
+        .named_by_kernel = is_by_kernel(signal),
         .window_us = signal->seen.boottime_us,
     };
     memcpy(life->process.traits.command, signal->command, COMMAND_SIZE);
@@ -45,7 +50,7 @@ bool life_merge(Life *life, const Signal *signal) {
 
     if (process->key.exec_count == EXEC_COUNT_UNKNOWN)
         process->key.exec_count = signal->key.exec_count;
-    if (signal->kind != SIGNAL_SCAN)
+    if (is_by_kernel(signal))
         life->named_by_kernel = true;
     if (signal->socket_path[0] != '\0' && process->traits.state != STATE_READY)
         memcpy(process->socket_hint, signal->socket_path, SOCKET_PATH_SIZE);

@@ -9,7 +9,7 @@ typedef struct Life {
     Process process;
     Facts *facts;          // owned; what process.traits.facts shows
     uid_t charged_uid;     // whose quota this life counts against, as first signalled
-    bool named_by_kernel;  // a kernel record named it, not only a scan
+    bool named_by_kernel;  // a kernel record named it, not only a scan of /proc
     bool probing;          // an attempt is in flight
     bool signalled_again;  // during that attempt
     uint64_t window_us;    // attempts are counted from here

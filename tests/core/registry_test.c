@@ -290,6 +290,13 @@ static void a_scanned_inheritor_is_dropped_but_a_named_one_is_told(void **state)
     feed_probed(f, 2, OUTCOME_NOT_OWNER, "process 9 listens there");
     assert_actions(f, "publish");
     assert_state(f, 11, STATE_UNREACHABLE, REASON_NOT_OWNER);
+
+    scan = sample_signal(12, 5, 1); // by the kernel's iterator, which compares who listens
+    scan.kind = SIGNAL_SCAN;
+    feed_signal(f, scan);
+    feed_probed(f, 3, OUTCOME_NOT_OWNER, "process 9 listens there");
+    assert_actions(f, "publish");
+    assert_state(f, 12, STATE_UNREACHABLE, REASON_NOT_OWNER);
 }
 
 static void one_user_cannot_fill_the_registry(void **state) {
