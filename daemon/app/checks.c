@@ -67,7 +67,8 @@ static int check_process(Checks *checks, pid_t pid, uint64_t token) {
     if (!check)
         return -ENOMEM;
     ProcessKey key;
-    int r = check_process_begin(pid, &check->items, &key);
+    uid_t uid;
+    int r = check_process_begin(pid, &check->items, &key, &uid);
     if (r < 0)
         return r;
 
@@ -83,7 +84,7 @@ static int check_process(Checks *checks, pid_t pid, uint64_t token) {
 
     check->serial = ++checks->last_serial;
     check->token = token;
-    r = probe_start(checks->probes, check->serial, &key, "");
+    r = probe_start(checks->probes, check->serial, &key, uid, "");
     if (r < 0)
         return r;
     check->next = checks->list;

@@ -71,7 +71,8 @@ static void route(Manager *manager, const Action *action) {
         const Process *process = registry_find(manager->registry, action->serial);
         if (!process)
             break;
-        int r = probe_start(manager->probes, action->serial, &action->key, process->socket_hint);
+        int r = probe_start(manager->probes, action->serial, &action->key, process->traits.uid,
+                            process->socket_hint);
         if (r < 0) {
             Input input = {.kind = INPUT_PROBED,
                            .probed = {.serial = action->serial, .outcome = OUTCOME_NOT_TRIED}};

@@ -5,12 +5,13 @@
 
 enum {
     // Processes.
-    BOUND_PROCESSES = 16384,          // followed at once (option); each costs a pidfd
-    BOUND_UID_DIVISOR = 4,            // a uid other than 0 gets this part of them
-    BOUND_GRAVEYARD = 256,            // lives ended last, whose late records are recognised
-    BOUND_ARGUMENTS = 4096,           // bytes kept of a command line
-    BOUND_PROC_FILE = 8192,           // bytes read of a small file below /proc/PID
-    BOUND_PROC_LINES = 64 << 20,      // bytes read of maps or net/unix
+    BOUND_PROCESSES = 16384,     // followed at once (option); each costs a pidfd
+    BOUND_UID_DIVISOR = 4,       // a uid other than 0 gets this part of them, and of BOUND_PROBES
+    BOUND_GRAVEYARD = 256,       // lives ended last, whose late records are recognised
+    BOUND_ARGUMENTS = 4096,      // bytes kept of a command line
+    BOUND_PROC_FILE = 8192,      // bytes read of a small file below /proc/PID
+    BOUND_PROC_LINES = 64 << 20, // bytes read of net/unix by a scan
+    BOUND_PROC_MAPS = 512 << 10, // bytes read of maps, at once
     BOUND_PROC_DESCRIPTORS = 1 << 16, // entries of /proc/PID/fd looked at
     BOUND_CANDIDATES = 8,             // sockets of one process that one attempt considers
     BOUND_SOCKET_TABLE = 8 << 20,     // bytes read of net/unix by one attempt

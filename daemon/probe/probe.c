@@ -1,7 +1,8 @@
-// The pool: attempts by serial, and a queue of those that wait for a place. An attempt is started
-// from the loop, one a turn, so that a burst of them delays nothing else for long and a result
-// never comes from within probe_start(). Two attempts at one process, which happens when a client
-// has it checked, come one after the other.
+// The pool: attempts by serial, and those that wait for a place in a queue for each uid. The queues
+// take turns, and a uid has only a part of the places: silent processes, however many, keep waiting
+// nobody but their own user. An attempt is started from the loop, one a turn, so that a burst of
+// them delays nothing else for long and a result never comes from within probe_start(). Two
+// attempts at one process, which happens when a client has it checked, come one after the other.
 // SPDX-License-Identifier: MIT
 #include "probe.h"
 
@@ -12,31 +13,86 @@
 #include <sys/queue.h>
 
 #include "attempt.h"
+#include "bounds.h"
 #include "cleanup.h"
+
+// What processes of one uid have in the pool.
+typedef struct Lane {
+    uid_t uid;
+    size_t in_flight;
+    TAILQ_HEAD(, Entry) waiting;
+    TAILQ_ENTRY(Lane) turn; // pool::lanes, while something waits in it
+} Lane;
 
 typedef struct Entry {
     uint64_t serial;
     Attempt *attempt; // owned
     pid_t pid;
     ProbePool *pool;          // borrowed
-    TAILQ_ENTRY(Entry) queue; // pool::waiting, then pool::running
+    Lane *lane;               // borrowed
+    TAILQ_ENTRY(Entry) queue; // lane::waiting, then pool::running
 } Entry;
 
 struct ProbePool {
     sd_event *event; // referenced
     size_t limit;
+    size_t uid_limit; // of a uid other than 0
     ProbeInput input;
     void *userdata;
     void *entries; // owned, by serial, tsearch(3)
-    TAILQ_HEAD(, Entry) waiting;
     TAILQ_HEAD(, Entry) running;
-    sd_event_source *turn; // owned; enabled while one waits that can be started
+    void *lanes_by_uid;       // owned, those with an entry, tsearch(3)
+    TAILQ_HEAD(, Lane) lanes; // those with an entry that waits, in the order of their turns
+    sd_event_source *turn;    // owned; enabled while one waits that can be started
     ProbeCounters counters;
 };
 
 static int compare_entries(const void *left, const void *right) {
     const Entry *l = left, *r = right;
     return (l->serial > r->serial) - (l->serial < r->serial);
+}
+
+static int compare_lanes(const void *left, const void *right) {
+    const Lane *l = left, *r = right;
+    return (l->uid > r->uid) - (l->uid < r->uid);
+}
+
+// The lane of this uid, a new one where it has none; NULL when out of memory.
+static Lane *lane_of(ProbePool *pool, uid_t uid) {
+    const Lane key = {.uid = uid};
+    Lane **slot = tfind(&key, &pool->lanes_by_uid, compare_lanes);
+    if (slot)
+        return *slot;
+    Lane *lane = malloc(sizeof *lane);
+    if (!lane)
+        return NULL;
+    *lane = (Lane){.uid = uid};
+    TAILQ_INIT(&lane->waiting);
+    if (tsearch(lane, &pool->lanes_by_uid, compare_lanes))
+        return lane;
+    free(lane);
+    return NULL;
+}
+
+static void lane_drop_empty(ProbePool *pool, Lane *lane) {
+    if (lane->in_flight > 0 || !TAILQ_EMPTY(&lane->waiting))
+        return;
+    tdelete(lane, &pool->lanes_by_uid, compare_lanes);
+    free(lane);
+}
+
+static void begin_waiting(ProbePool *pool, Entry *entry) {
+    if (TAILQ_EMPTY(&entry->lane->waiting))
+        TAILQ_INSERT_TAIL(&pool->lanes, entry->lane, turn);
+    TAILQ_INSERT_TAIL(&entry->lane->waiting, entry, queue);
+    pool->counters.waiting++;
+}
+
+static void end_waiting(ProbePool *pool, Entry *entry) {
+    TAILQ_REMOVE(&entry->lane->waiting, entry, queue);
+    if (TAILQ_EMPTY(&entry->lane->waiting))
+        TAILQ_REMOVE(&pool->lanes, entry->lane, turn);
+    pool->counters.waiting--;
 }
 
 static void entry_free(void *item) {
@@ -60,14 +116,20 @@ static bool is_being_asked(const ProbePool *pool, pid_t pid) {
     return false;
 }
 
-// The one that waits longest among those that can be started; NULL where none can.
+// In the lane whose turn it is the one that waits longest, of those that can be started; NULL where
+// none can.
 static Entry *next_entry(const ProbePool *pool) {
     if (pool->counters.in_flight >= pool->limit)
         return NULL;
-    Entry *entry;
-    TAILQ_FOREACH(entry, &pool->waiting, queue) {
-        if (!is_being_asked(pool, entry->pid))
-            return entry;
+    const Lane *lane;
+    TAILQ_FOREACH(lane, &pool->lanes, turn) {
+        if (lane->uid != 0 && lane->in_flight >= pool->uid_limit)
+            continue;
+        Entry *entry;
+        TAILQ_FOREACH(entry, &lane->waiting, queue) {
+            if (!is_being_asked(pool, entry->pid))
+                return entry;
+        }
     }
     return NULL;
 }
@@ -82,10 +144,11 @@ static void remove_entry(ProbePool *pool, Entry *entry) {
     if (attempt_is_started(entry->attempt)) {
         TAILQ_REMOVE(&pool->running, entry, queue);
         pool->counters.in_flight--;
+        entry->lane->in_flight--;
     } else {
-        TAILQ_REMOVE(&pool->waiting, entry, queue);
-        pool->counters.waiting--;
+        end_waiting(pool, entry);
     }
+    lane_drop_empty(pool, entry->lane);
     // Cannot fail: the source was enabled before, so the loop has the memory it takes.
     (void)update_turn(pool);
 }
@@ -113,10 +176,14 @@ static int on_turn(sd_event_source *source, void *userdata) {
     (void)source;
     assert(entry);
 
-    TAILQ_REMOVE(&pool->waiting, entry, queue);
+    end_waiting(pool, entry);
+    if (!TAILQ_EMPTY(&entry->lane->waiting)) {
+        TAILQ_REMOVE(&pool->lanes, entry->lane, turn);
+        TAILQ_INSERT_TAIL(&pool->lanes, entry->lane, turn);
+    }
     TAILQ_INSERT_TAIL(&pool->running, entry, queue);
-    pool->counters.waiting--;
     pool->counters.in_flight++;
+    entry->lane->in_flight++;
     int r = update_turn(pool);
     attempt_start(entry->attempt, pool->event, on_ended, entry);
     return r;
@@ -131,11 +198,12 @@ int probe_pool_new(sd_event *event, size_t attempts, ProbeInput input, void *use
     *pool = (ProbePool){
         .event = sd_event_ref(event),
         .limit = attempts,
+        .uid_limit = attempts < BOUND_UID_DIVISOR ? 1 : attempts / BOUND_UID_DIVISOR,
         .input = input,
         .userdata = userdata,
     };
-    TAILQ_INIT(&pool->waiting);
     TAILQ_INIT(&pool->running);
+    TAILQ_INIT(&pool->lanes);
 
     int r = sd_event_add_defer(event, &pool->turn, on_turn, pool);
     if (r >= 0)
@@ -152,12 +220,14 @@ void probe_pool_free(ProbePool *pool) {
     if (!pool)
         return;
     tdestroy(pool->entries, entry_free);
+    tdestroy(pool->lanes_by_uid, free);
     sd_event_source_disable_unref(pool->turn);
     sd_event_unref(pool->event);
     free(pool);
 }
 
-int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, const char *socket_hint) {
+int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, uid_t uid,
+                const char *socket_hint) {
     _cleanup_(entry_freep) Entry *entry = malloc(sizeof *entry);
     if (!entry)
         return -ENOMEM;
@@ -170,8 +240,12 @@ int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, const c
     if (!slot)
         return -ENOMEM;
     assert(*slot == entry);
-    TAILQ_INSERT_TAIL(&pool->waiting, entry, queue);
-    pool->counters.waiting++;
+    entry->lane = lane_of(pool, uid);
+    if (!entry->lane) {
+        tdelete(entry, &pool->entries, compare_entries);
+        return -ENOMEM;
+    }
+    begin_waiting(pool, entry);
     r = update_turn(pool);
     if (r < 0) {
         remove_entry(pool, entry);

@@ -18,14 +18,17 @@ typedef struct ProbePool ProbePool;
 // owns, and never from within probe_start().
 typedef void (*ProbeInput)(void *userdata, Input *input);
 
-// `attempts` is how many may be in flight. -ENOMEM. The caller owns *ret.
+// `attempts` is how many may be in flight; a quarter of them, but one at least, at processes of one
+// uid other than 0, so that one user's silent processes do not keep others waiting. -ENOMEM. The
+// caller owns *ret.
 int probe_pool_new(sd_event *event, size_t attempts, ProbeInput input, void *userdata,
                    ProbePool **ret);
 void probe_pool_free(ProbePool *pool);
 
-// One attempt at the process of this key; `socket_hint` ("" for none) is tried first. `serial`
-// names the attempt in its input and must not be in the pool already. -ENOMEM.
-int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, const char *socket_hint);
+// One attempt at the process of this key and uid; `socket_hint` ("" for none) is tried first.
+// `serial` names the attempt in its input and must not be in the pool already. -ENOMEM.
+int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, uid_t uid,
+                const char *socket_hint);
 // Ends it, or takes it out of the queue; no input follows. Not having it is no error.
 void probe_cancel(ProbePool *pool, uint64_t serial);
 

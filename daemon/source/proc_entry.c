@@ -38,6 +38,6 @@ static int on_maps_line(void *userdata, const char *line, __attribute__((unused)
 
 int proc_entry_protection(int directory) {
     int protection = PROTECTION_UNKNOWN;
-    int r = procfs_each_line(directory, "maps", BOUND_PROC_LINES, on_maps_line, &protection);
+    int r = procfs_each_line(directory, "maps", BOUND_PROC_MAPS, on_maps_line, &protection);
     return r == 1 ? protection : PROTECTION_UNKNOWN;
 }

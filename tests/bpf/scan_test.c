@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "bounds.h"
 #include "discovery_names.h"
 #include "harness.h"
 #include "macro.h"
@@ -93,6 +94,16 @@ static void run_others(__attribute__((unused)) int control, const void *folder) 
     MUST(listen(fd, 1) == 0);
 }
 
+// Below the mapping stand more lines than are read.
+static void run_with_long_maps(__attribute__((unused)) int control, const void *folder) {
+    enum { LINE = 40, MAPPINGS = BOUND_PROC_MAPS / LINE + 1 };
+    listen_as_runtime(folder);
+    map_named(DISCOVERY_MAPPING_NAME, PROT_NONE);
+    for (int i = 0; i < MAPPINGS; i++)
+        MUST(mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+             MAP_FAILED);
+}
+
 // Forked children hold their parent's listening socket too.
 static void wait_forever(__attribute__((unused)) int control,
                          __attribute__((unused)) const void *argument) {
@@ -110,9 +121,13 @@ static const struct {
     bool found;
     int protection;
 } targets[] = {
-    {run_runtime, true, PROT_READ | PROT_EXEC}, {run_without_mapping, true, PROTECTION_UNKNOWN},
-    {run_cut, true, PROTECTION_UNKNOWN},        {run_longest, true, PROTECTION_UNKNOWN},
-    {run_elsewhere, true, PROTECTION_UNKNOWN},  {run_others, false, PROTECTION_UNKNOWN},
+    {run_runtime, true, PROT_READ | PROT_EXEC},
+    {run_without_mapping, true, PROTECTION_UNKNOWN},
+    {run_cut, true, PROTECTION_UNKNOWN},
+    {run_longest, true, PROTECTION_UNKNOWN},
+    {run_elsewhere, true, PROTECTION_UNKNOWN},
+    {run_others, false, PROTECTION_UNKNOWN},
+    {run_with_long_maps, true, PROTECTION_UNKNOWN},
 };
 
 static void check_target(Harness *harness, size_t index, pid_t pid, const char *folder) {

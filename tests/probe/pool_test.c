@@ -8,13 +8,18 @@
 
 #include <cmocka.h>
 
+#include "bounds.h"
 #include "fake_port.h"
 
 #define NAME "dotnet-diagnostic-1-2-socket"
 
-static void start(Fixture *fixture, uint64_t serial, pid_t pid, const char *hint) {
+static void start_as(Fixture *fixture, uint64_t serial, pid_t pid, uid_t uid, const char *hint) {
     ProcessKey key = key_of(pid);
-    assert_int_equal(probe_start(fixture->pool, serial, &key, hint), 0);
+    assert_int_equal(probe_start(fixture->pool, serial, &key, uid, hint), 0);
+}
+
+static void start(Fixture *fixture, uint64_t serial, pid_t pid, const char *hint) {
+    start_as(fixture, serial, pid, 0, hint);
 }
 
 static void assert_counts(const Fixture *fixture, size_t in_flight, size_t waiting) {
@@ -98,6 +103,48 @@ static void test_one_at_a_time(void **state) {
     fake_port_done(&port);
 }
 
+// One user's silent processes take their part of the places, whoever came first; root's take all,
+// and of what gets free then others have their turn.
+static void test_uids(void **state) {
+    Fixture *fixture = *state;
+    enum { PLACES = 8, SILENT = 10, PART = PLACES / BOUND_UID_DIVISOR };
+    FakePort port;
+    fake_port_init(fixture, &port, NAME, &fake_version3, 1);
+    char paths[SILENT][SOCKET_PATH_SIZE];
+    pid_t children[SILENT];
+    fixture_new_pool(fixture, PLACES);
+    for (int i = 0; i < SILENT; i++) {
+        char name[8] = {(char)('a' + i)};
+        fixture_path(fixture, name, paths[i]);
+        children[i] = child_listening(paths[i]);
+        start_as(fixture, (uint64_t)i + 1, children[i], 1000, paths[i]);
+    }
+    fixture_turn(fixture);
+    assert_counts(fixture, PART, SILENT - PART);
+    start_as(fixture, 20, getpid(), 1001, port.path);
+    fixture_wait(fixture, 1);
+    assert_int_equal(fixture->results[0].probed.serial, 20);
+    probe_cancel(fixture->pool, 1);
+    fixture_turn(fixture);
+    assert_counts(fixture, PART, SILENT - PART - 1);
+
+    fixture_new_pool(fixture, PLACES);
+    for (int i = 0; i < SILENT; i++)
+        start(fixture, (uint64_t)i + 1, children[i], paths[i]);
+    fixture_turn(fixture);
+    fixture_turn(fixture);
+    assert_counts(fixture, PLACES, SILENT - PLACES);
+    start_as(fixture, 20, getpid(), 1001, port.path);
+    probe_cancel(fixture->pool, 1);
+    probe_cancel(fixture->pool, 2);
+    fixture_wait(fixture, 2);
+    assert_int_equal(fixture->results[1].probed.serial, 20);
+    assert_counts(fixture, PLACES, 0);
+    for (int i = 0; i < SILENT; i++)
+        end_child(children[i]);
+    fake_port_done(&port);
+}
+
 static void on_first_result(Fixture *fixture, const Input *input) {
     if (input->probed.serial != 1)
         return;
@@ -150,7 +197,7 @@ static void test_freed_in_callback(void **state) {
     fixture_new_pool(fixture, 1);
     ProcessKey gone = key_of(getpid());
     gone.start_ticks++;
-    assert_int_equal(probe_start(fixture->pool, 1, &gone, port.path), 0);
+    assert_int_equal(probe_start(fixture->pool, 1, &gone, 0, port.path), 0);
     start(fixture, 2, getpid(), port.path);
     fixture_wait(fixture, 2);
     fixture->on_result = NULL;
@@ -162,6 +209,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_order, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_places, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_one_at_a_time, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_uids, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_callback, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_freed_in_callback, fixture_setup, fixture_teardown),
     };

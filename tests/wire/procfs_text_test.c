@@ -150,7 +150,7 @@ static const struct {
     {"Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid:\t7\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid:\t7\nUid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
-    {"Tgid:\t0\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
+    {"Tgid:\t0\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t0\n", -ESRCH, {0}},
     {"Tgid:\t2147483648\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid:\t-7\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid: 7\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
