@@ -1,13 +1,10 @@
-# add_python_test(NAME [RUNNER]): test_NAME.py beside the caller is one CTest test, labelled with the
-# name of its folder. RUNNER takes the place of runner.py.
+# add_python_test(NAME): test_NAME.py beside the caller is one CTest test, labelled with the name of
+# its folder.
 function(add_python_test name)
-  set(runner ${CMAKE_SOURCE_DIR}/tests/lib/runner.py)
-  if(ARGC GREATER 1)
-    set(runner ${ARGV1})
-  endif()
   get_filename_component(label ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   add_test(NAME ${label}/${name}
-           COMMAND Python3::Interpreter ${runner} ${CMAKE_CURRENT_SOURCE_DIR}/test_${name}.py)
+           COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/lib/apart.py
+                   ${CMAKE_CURRENT_SOURCE_DIR}/test_${name}.py)
   set(programs
       DISCOVERYD=$<TARGET_FILE:dotnet-discoveryd>
       DISCOVERYCTL=$<TARGET_FILE:dotnet-discoveryctl>)

@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-RUNNER = Path(__file__).resolve().parents[1] / "lib" / "runner.py"
+RUNNER = Path(__file__).resolve().parent / "runner.py"
 
 
 def main(arguments: list[str]) -> None:
