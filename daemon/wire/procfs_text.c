@@ -95,11 +95,17 @@ static bool status_number(const char *status, const char *name, int index, uint6
 
 int procfs_text_status(const char *status, StatusText *ret) {
     enum { EFFECTIVE = 1 };
-    uint64_t tgid, uid, gid, namespace_pid;
+    uint64_t tgid, gid, namespace_pid;
+    StatusText text;
     if (!status_number(status, "Tgid:", 0, INT_MAX, &tgid) ||
-        !status_number(status, "Uid:", EFFECTIVE, UINT32_MAX - 1, &uid) ||
         !status_number(status, "Gid:", EFFECTIVE, UINT32_MAX - 1, &gid))
         return -EBADMSG;
+    for (int i = 0; i < STATUS_UIDS; i++) {
+        uint64_t uid;
+        if (!status_number(status, "Uid:", i, UINT32_MAX - 1, &uid))
+            return -EBADMSG;
+        text.uids[i] = (uid_t)uid;
+    }
     if (tgid == 0)
         return -ESRCH;
 
@@ -109,12 +115,11 @@ int procfs_text_status(const char *status, StatusText *ret) {
         namespace_pid =
             !status_line(status, "NSpid:") && status_line(status, "Threads:") ? tgid : 0;
 
-    *ret = (StatusText){
-        .uid = (uid_t)uid,
-        .gid = (gid_t)gid,
-        .tgid = (pid_t)tgid,
-        .namespace_pid = (pid_t)namespace_pid,
-    };
+    text.uid = text.uids[EFFECTIVE];
+    text.gid = (gid_t)gid;
+    text.tgid = (pid_t)tgid;
+    text.namespace_pid = (pid_t)namespace_pid;
+    *ret = text;
     return 0;
 }
 

@@ -12,9 +12,12 @@ int procfs_text_start_ticks(const char *stat, uint64_t *ret);
 // /proc/PID/stat: field 3, one letter.
 int procfs_text_run_state(const char *stat, char *ret);
 
+enum { STATUS_UIDS = 4 };
+
 typedef struct StatusText {
     uid_t uid; // effective
     gid_t gid;
+    uid_t uids[STATUS_UIDS]; // real, effective, saved, of the filesystem
     pid_t tgid;
     pid_t namespace_pid; // innermost NSpid; the tgid on a kernel without that line, 0
                          // where the text ends before it would stand

@@ -115,7 +115,13 @@ static const struct {
     int result;
     StatusText text;
 } statuses[] = {
-    {good_status, 0, {.uid = 1001, .gid = 101, .tgid = 16858, .namespace_pid = 1}},
+    {good_status,
+     0,
+     {.uid = 1001,
+      .gid = 101,
+      .uids = {1000, 1001, 1002, 1003},
+      .tgid = 16858,
+      .namespace_pid = 1}},
     {"Name:\tcat\nTgid:\t9482\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t \nNSpid:\t9482\n"
      "Threads:\t1\n",
      0,
@@ -137,13 +143,17 @@ static const struct {
     // The kernel escapes the one line that a process can write.
     {"Name:\ta\\nTgid:\\t1\nTgid:\t7\nUid:\t5\t6\t5\t5\nGid:\t8\t9\t8\t8\nNSpid:\t7\n",
      0,
-     {.uid = 6, .gid = 9, .tgid = 7, .namespace_pid = 7}},
+     {.uid = 6, .gid = 9, .uids = {5, 6, 5, 5}, .tgid = 7, .namespace_pid = 7}},
     {"Name:\tUid:\t0\nTgid:\t7\nUid:\t5\t6\t5\t5\nGid:\t8\t9\t8\t8\nNSpid:\t7\n",
      0,
-     {.uid = 6, .gid = 9, .tgid = 7, .namespace_pid = 7}},
+     {.uid = 6, .gid = 9, .uids = {5, 6, 5, 5}, .tgid = 7, .namespace_pid = 7}},
     {"Tgid:\t2147483647\nUid:\t0\t4294967294\t0\t0\nGid:\t0\t4294967294\t0\t0\nNSpid:\t1\n",
      0,
-     {.uid = 4294967294, .gid = 4294967294, .tgid = 2147483647, .namespace_pid = 1}},
+     {.uid = 4294967294,
+      .gid = 4294967294,
+      .uids = {0, 4294967294, 0, 0},
+      .tgid = 2147483647,
+      .namespace_pid = 1}},
 
     {"", -EBADMSG, {0}},
     {"Name:\tcat\n", -EBADMSG, {0}},
@@ -154,6 +164,8 @@ static const struct {
     {"Tgid:\t2147483648\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid:\t-7\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid: 7\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
+    {"Tgid:\t7\nUid:\t0\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
+    {"Tgid:\t7\nUid:\t0\t0\t0\t4294967295\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid:\t7\nUid:\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid:\t7\nUid:\t0\t4294967295\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
     {"Tgid:\t7\nUid:\t0\t0\t0\t0\nGid:\t0\tx\t0\t0\nNSpid:\t7\n", -EBADMSG, {0}},
@@ -164,6 +176,7 @@ static void assert_status_equal(const char *what, const StatusText *got, const S
         got->namespace_pid != wanted->namespace_pid)
         fail_msg("uid %u gid %u tgid %d namespace pid %d: %s", got->uid, got->gid, got->tgid,
                  got->namespace_pid, what);
+    assert_memory_equal(got->uids, wanted->uids, sizeof wanted->uids);
 }
 
 static void each_status_gives_its_ids(void **state) {
