@@ -90,6 +90,13 @@ static int unopened(int error, const char *path, const char *what, Failure *fail
     return STEP_FAILED;
 }
 
+static bool has_uid(const StatusText *status, uid_t uid) {
+    for (size_t i = 0; i < STATUS_UIDS; i++)
+        if (status->uids[i] == uid)
+            return true;
+    return false;
+}
+
 static int check_file(const Target *target, int fd, const char *path, Failure *failure) {
     // fstat() would ask the filesystem's server, if it has one.
     struct statx file;
@@ -102,11 +109,12 @@ static int check_file(const Target *target, int fd, const char *path, Failure *f
                     kind_of(file.stx_mode));
         return STEP_FAILED;
     }
-    // Root, since a service may have dropped its privileges after the runtime started.
-    if (file.stx_uid != target->status.uid && file.stx_uid != 0) {
+    // Any of its own, since it may have lowered its effective one after the runtime started.
+    const uid_t *uids = target->status.uids;
+    if (!has_uid(&target->status, file.stx_uid)) {
         failure_set(failure, OUTCOME_NOT_OWNER, path, 0,
-                    "belongs to uid %u, the process runs as uid %u", file.stx_uid,
-                    target->status.uid);
+                    "belongs to uid %u, not to one of the process's: %u, %u, %u, %u", file.stx_uid,
+                    uids[0], uids[1], uids[2], uids[3]);
         return STEP_FAILED;
     }
     if (!mount_is_kernels_own(target, &file)) {

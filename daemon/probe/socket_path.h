@@ -5,6 +5,6 @@
 #include "target.h"
 
 // Opens `path` (as bound, in the target's own root) as O_PATH and makes sure that it is a socket of
-// the target's user or root. Follows no symbolic link, leaves the target's root by no way, touches
-// nothing, and never waits. The caller owns *ret.
+// one of the target's own uids. Follows no symbolic link, leaves the target's root by no way,
+// touches nothing, and never waits. The caller owns *ret.
 int socket_path_open(const Target *target, const char *path, int *ret, Failure *failure);

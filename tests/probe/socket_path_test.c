@@ -104,16 +104,25 @@ static void test_owner(void **state) {
     fixture_path(fixture, "socket", path);
     int listener = listen_at(path);
     assert_int_equal(chown(path, 12345, 12345), 0);
-    assert_failure(getpid(), path, OUTCOME_NOT_OWNER, "uid 12345");
-    // Root's socket of a process that dropped its privileges.
-    assert_int_equal(chown(path, 0, 0), 0);
+    assert_failure(getpid(), path, OUTCOME_NOT_OWNER,
+                   "belongs to uid 12345, not to one of the process's: 0, 0, 0, 0");
     ProcessKey key = key_of(getpid());
     _cleanup_(target_done) Target target = TARGET_CLOSED;
     _cleanup_(failure_done) Failure failure = {0};
     assert_int_equal(target_open(&key, &target, &failure), STEP_DONE);
-    target.status.uid = 12345;
+    target.status.uid = 5;
+    // Any of its four will do.
+    for (size_t i = 0; i < STATUS_UIDS; i++) {
+        for (size_t j = 0; j < STATUS_UIDS; j++)
+            target.status.uids[j] = j == i ? 12345 : 5;
+        _cleanup_close_ int fd = -1;
+        assert_int_equal(socket_path_open(&target, path, &fd, &failure), STEP_DONE);
+    }
+    // Root's own is no exception.
+    assert_int_equal(chown(path, 0, 0), 0);
     _cleanup_close_ int fd = -1;
-    assert_int_equal(socket_path_open(&target, path, &fd, &failure), STEP_DONE);
+    assert_int_equal(socket_path_open(&target, path, &fd, &failure), STEP_FAILED);
+    assert_int_equal(failure.outcome, OUTCOME_NOT_OWNER);
     close(listener);
 }
 
