@@ -4,9 +4,11 @@
 #pragma once
 
 enum {
-    // Processes.
+    // Processes. A bound per uid does not keep one person with many uids from taking everything;
+    // hence a part that only root gets.
     BOUND_PROCESSES = 16384,     // followed at once (option); each costs a pidfd
     BOUND_UID_DIVISOR = 4,       // a uid other than 0 gets this part of them, and of BOUND_PROBES
+    BOUND_ROOT_DIVISOR = 8,      // this part of them, and of the connections, is for uid 0 alone
     BOUND_GRAVEYARD = 256,       // lives ended last, whose late records are recognised
     BOUND_ARGUMENTS = 4096,      // bytes kept of a command line
     BOUND_PROC_FILE = 8192,      // bytes read of a small file below /proc/PID
@@ -43,10 +45,15 @@ enum {
     BOUND_QUEUE = 256 << 10,        // bytes of changes queued per subscriber (option)
     BOUND_CALLS_PER_TURN = 16,      // messages of one connection handled per turn
     BOUND_LIVES_PER_TURN = 512,     // lives one snapshot looks at per turn
+    BOUND_GLOB_LIVES = 16,          // as so many of them counts one that globs are tried on
     BOUND_PATTERN = 256,            // bytes of a glob in a filter
-    BOUND_PATTERN_TEXT = 1024,      // bytes at the front of a text that a glob is tried on
+    BOUND_PATTERN_TEXT = 256,       // characters at the front of a text that a glob is tried on
     BOUND_ACCEPT_PAUSE_MS = 1000,   // at most, after accept() failed for lack of descriptors
     BOUND_JOURNAL_TEXT = 512,       // bytes of a process's text in a journal field
+    // Together less than the 10,000 in 30 s after which journald drops a service's entries.
+    BOUND_JOURNAL_PLACES = 32,    // that uids other than 0 share
+    BOUND_JOURNAL_BURST = 128,    // entries about processes at once, of one place
+    BOUND_JOURNAL_PER_SECOND = 4, // afterwards
 
     // Descriptors kept back for everything that is not a process, a probe or a client.
     BOUND_DESCRIPTORS_RESERVED = 128,

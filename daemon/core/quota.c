@@ -7,6 +7,8 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "bounds.h"
+
 typedef struct UidCount {
     uid_t uid;
     size_t count;
@@ -30,6 +32,10 @@ static bool has_room(size_t count, size_t limit) {
     return count + limit / 16 < limit;
 }
 
+static size_t others_limit(const Quota *quota) {
+    return quota->total_limit - quota->total_limit / BOUND_ROOT_DIVISOR;
+}
+
 void quota_done(Quota *quota) {
     assert(quota->total == 0);
     assert(!quota->uids);
@@ -47,6 +53,10 @@ int quota_charge(Quota *quota, uid_t uid) {
         quota->total_refused = true;
         return QUOTA_FULL;
     }
+    if (uid != 0 && quota->others >= others_limit(quota)) {
+        quota->others_refused = true;
+        return QUOTA_FULL;
+    }
     if (!count) {
         count = malloc(sizeof *count);
         if (!count)
@@ -59,6 +69,7 @@ int quota_charge(Quota *quota, uid_t uid) {
     }
     count->count++;
     quota->total++;
+    quota->others += uid != 0;
     return QUOTA_OK;
 }
 
@@ -68,11 +79,16 @@ bool quota_release(Quota *quota, uid_t uid) {
     bool room = false;
 
     quota->total--;
+    quota->others -= uid != 0;
+    count->count--;
     if (quota->total_refused && has_room(quota->total, quota->total_limit)) {
         quota->total_refused = false;
         room = true;
     }
-    count->count--;
+    if (quota->others_refused && has_room(quota->others, others_limit(quota))) {
+        quota->others_refused = false;
+        room = true;
+    }
     if (count->refused && has_room(count->count, quota->uid_limit)) {
         count->refused = false;
         quota->uids_refused--;

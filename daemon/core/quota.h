@@ -1,4 +1,5 @@
-// How many lives each uid has, so that one user's fakes cannot fill the registry.
+// How many lives each uid has, so that one user's fakes cannot fill the registry, nor those of a
+// user with many uids root's part of it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,7 +11,9 @@ typedef struct Quota {
     size_t total_limit;
     size_t uid_limit; // of a uid other than 0
     size_t total;
+    size_t others;       // of uids other than 0
     bool total_refused;  // one was refused since there was room
+    bool others_refused; // likewise, for the part that is root's alone
     size_t uids_refused; // how many uids were refused one since they had room
     void *uids;          // tsearch(3) tree
 } Quota;
@@ -24,5 +27,5 @@ int quota_charge(Quota *quota, uid_t uid);
 bool quota_release(Quota *quota, uid_t uid);
 
 static inline bool quota_overflowed(const Quota *quota) {
-    return quota->total_refused || quota->uids_refused > 0;
+    return quota->total_refused || quota->others_refused || quota->uids_refused > 0;
 }

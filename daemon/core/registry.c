@@ -181,10 +181,22 @@ static int feed_signal(Registry *registry, const Signal *signal, Instant now, Ac
     return begin_life(registry, signal, actions);
 }
 
+// What a scan saw of the program before may be read after the record of its end.
+static void bury_unknown(Registry *registry, const ProcessKey *key) {
+    if (key->exec_count == 0 || key->exec_count == EXEC_COUNT_UNKNOWN)
+        return;
+    ProcessKey before = *key;
+    before.exec_count--;
+    if (!is_buried(registry, &before))
+        bury(registry, &before);
+}
+
 static void feed_exec(Registry *registry, const ProcessKey *key, Actions *actions) {
     Life *life = lives_find_pid(&registry->lives, key->pid);
-    if (!life || life->process.key.start_ticks != key->start_ticks)
+    if (!life || life->process.key.start_ticks != key->start_ticks) {
+        bury_unknown(registry, key);
         return;
+    }
     uint64_t known = life->process.key.exec_count;
     if (known != EXEC_COUNT_UNKNOWN && known >= key->exec_count)
         return;

@@ -9,14 +9,14 @@
 typedef struct Registry Registry;
 
 typedef struct RegistryLimits {
-    size_t processes;         // followed at once
+    size_t processes;         // followed at once; one part in BOUND_ROOT_DIVISOR is for uid 0 alone
     size_t processes_per_uid; // of one uid other than 0; UID_UNKNOWN counts as one uid
 } RegistryLimits;
 
 typedef struct RegistryCounters {
     uint64_t signals;        // taken or merged
     uint64_t signals_stale;  // of a life that had ended or of an older one
-    uint64_t refused_full;   // signals not taken: registry full
+    uint64_t refused_full;   // signals not taken: registry full, or what is not root's alone
     uint64_t refused_quota;  // signals not taken: quota of the uid
     uint64_t execs;          // lives ended by execve
     uint64_t dropped_owners; // scanned candidates that did not own their socket

@@ -9,10 +9,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "bounds.h"
 #include "registry.h"
 #include "samples.h"
 
 enum { PIDS = 12, STEPS = 200000, LIMIT = 8, UID_LIMIT = 4 };
+enum { OTHERS_LIMIT = LIMIT - LIMIT / BOUND_ROOT_DIVISOR };
 
 typedef struct Model {
     bool alive;
@@ -43,6 +45,10 @@ static size_t count_alive(const Course *c, bool of_uid, uid_t uid) {
     for (size_t i = 0; i < PIDS; i++)
         count += c->pids[i].alive && (!of_uid || c->pids[i].uid == uid);
     return count;
+}
+
+static size_t count_others(const Course *c) {
+    return count_alive(c, false, 0) - count_alive(c, true, 0);
 }
 
 static void take_publish(Course *c, Model *m, const Action *action) {
@@ -97,8 +103,8 @@ static void take_action(Course *c, const Action *action) {
         break;
     case ACTION_DISREGARD:
         assert_false(m->alive);
-        assert_true(count_alive(c, false, 0) == LIMIT || count_alive(c, true, 1) == UID_LIMIT ||
-                    count_alive(c, true, 2) == UID_LIMIT);
+        assert_true(count_alive(c, false, 0) == LIMIT || count_others(c) == OTHERS_LIMIT ||
+                    count_alive(c, true, 1) == UID_LIMIT || count_alive(c, true, 2) == UID_LIMIT);
         break;
     case ACTION_RESCAN:
         assert_true(count_alive(c, false, 0) < LIMIT);
@@ -207,7 +213,7 @@ static void step(Course *c) {
 static void check_registry(const Course *c) {
     size_t alive = count_alive(c, false, 0);
     assert_int_equal(registry_count(c->registry), alive);
-    assert_true(alive <= LIMIT);
+    assert_true(alive <= LIMIT && count_others(c) <= OTHERS_LIMIT);
     assert_true(count_alive(c, true, 1) <= UID_LIMIT && count_alive(c, true, 2) <= UID_LIMIT);
     size_t seen = 0;
     for (const Process *p = NULL; (p = registry_next(c->registry, p ? p->serial : 0)); seen++) {

@@ -174,6 +174,35 @@ static void an_exec_ends_a_life(void **state) {
     assert_int_equal(registry_counters(f->registry)->execs, 1);
 }
 
+// A scan looked at the process before its execve and is read after the record of that.
+static void an_exec_of_one_not_yet_known_ends_what_a_scan_saw(void **state) {
+    Fixture *f = *state;
+    Signal scan = sample_signal(10, 5, 1);
+    scan.kind = SIGNAL_SCAN;
+    feed_exec(f, 10, 5, 2);
+    assert_actions(f, "");
+    feed_signal(f, scan);
+    assert_actions(f, "");
+    assert_int_equal(registry_counters(f->registry)->signals_stale, 1);
+    assert_int_equal(registry_counters(f->registry)->execs, 0);
+    feed_signal(f, sample_signal(10, 5, 2));
+    assert_actions(f, "publish follow probe");
+
+    // The pid is known, but as another process's.
+    feed_exec(f, 10, 8, 1);
+    assert_actions(f, "");
+    feed_signal(f, sample_signal(10, 8, 0));
+    assert_actions(f, "");
+    feed_signal(f, sample_signal(10, 8, 1));
+    assert_actions(f, "publish cancel unfollow publish follow probe");
+
+    // There is nothing before a first one, and what is not known is not buried.
+    feed_exec(f, 11, 5, 0);
+    feed_exec(f, 12, 5, EXEC_COUNT_UNKNOWN);
+    feed_signal(f, sample_signal(11, 5, 0));
+    assert_actions(f, "publish follow probe");
+}
+
 static void a_reused_pid_is_another_process(void **state) {
     Fixture *f = *state;
     feed_signal(f, sample_signal(10, 5, 1));
@@ -342,6 +371,7 @@ int main(void) {
         TEST(a_second_signal_changes_only_what_it_adds),
         TEST(another_exec_count_is_another_life),
         TEST(an_exec_ends_a_life),
+        TEST(an_exec_of_one_not_yet_known_ends_what_a_scan_saw),
         TEST(a_reused_pid_is_another_process),
         TEST(a_slow_port_stays_detected_for_a_second),
         TEST(any_other_failure_is_told_at_once_and_only_once),
