@@ -1,7 +1,6 @@
 // dotnet-discoveryd: knows which .NET processes on this host can be diagnosed, the moment they can.
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <systemd/sd-event.h>
@@ -57,8 +56,6 @@ static int serve(const Options *options) {
 }
 
 int main(int argc, char *argv[]) {
-    // Globs match characters, and these are UTF-8 whatever the environment says.
-    setlocale(LC_CTYPE, "C.UTF-8");
     Options options;
     if (options_parse(argc, argv, &options) < 0)
         return 2;

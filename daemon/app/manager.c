@@ -33,6 +33,7 @@ struct Manager {
     Checks *checks;
     VarlinkServer *varlink; // NULL until the first scan is merged
     Overview overview;
+    Throttle throttle;
     sd_event_source *deadline;
     sd_event_source *settle; // NULL once settled
     sd_event_source *report;
@@ -90,7 +91,7 @@ static void route(Manager *manager, const Action *action) {
         // Subscribers first: a log may be slow.
         if (manager->varlink)
             varlink_server_publish(manager->varlink, action);
-        announce_change(action);
+        announce_change(action, &manager->throttle, instant_now().boottime_us);
         break;
     }
 }

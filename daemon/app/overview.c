@@ -12,7 +12,7 @@ static const char overflow_text[] =
 typedef struct Count {
     const char *name;
     uint64_t value;
-    bool is_public; // says nothing of other users' processes
+    bool is_public; // tells nobody what or whose a process is
 } Count;
 
 static void add(Status *status, const Count *counts, size_t count) {

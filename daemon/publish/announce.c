@@ -146,7 +146,29 @@ static const char *name_of(const Fields *fields) {
     return fields->values[FIELD_COMMAND] ? fields->values[FIELD_COMMAND] : "unknown";
 }
 
-static void announce_state(State state, bool was_told, pid_t pid, const Fields *fields) {
+static int priority_of(State state, bool was_told) {
+    switch (state) {
+    case STATE_READY:
+        return LOG_INFO;
+    case STATE_UNREACHABLE:
+        return LOG_NOTICE;
+    case STATE_GONE:
+        return was_told ? LOG_INFO : LOG_DEBUG;
+    case STATE_DETECTED:
+    case STATE_COUNT_:
+        break;
+    }
+    return LOG_DEBUG;
+}
+
+static void announce_suppressed(uint64_t count, uid_t uid) {
+    if (count > 0)
+        log_notice("%" PRIu64 " entries about processes of uid %u, or others with it, were left "
+                   "out: too many at once.",
+                   count, uid);
+}
+
+static void announce_state(State state, int priority, pid_t pid, const Fields *fields) {
     const char *name = name_of(fields);
     const char *version = fields->values[FIELD_VERSION];
     const char *reason = fields->values[FIELD_REASON];
@@ -156,16 +178,16 @@ static void announce_state(State state, bool was_told, pid_t pid, const Fields *
     case STATE_READY:
         snprintf(message, sizeof message, "Process %d (%s) can be diagnosed, runtime %s.", pid,
                  name, version ? version : "of unknown version");
-        write_entry(LOG_INFO, message, DISCOVERY_MESSAGE_READY, fields);
+        write_entry(priority, message, DISCOVERY_MESSAGE_READY, fields);
         break;
     case STATE_UNREACHABLE:
         snprintf(message, sizeof message, "Process %d (%s) cannot be diagnosed: %s%s%s.", pid, name,
                  reason ? reason : "unknown", detail ? ", " : "", detail ? detail : "");
-        write_entry(LOG_NOTICE, message, DISCOVERY_MESSAGE_UNREACHABLE, fields);
+        write_entry(priority, message, DISCOVERY_MESSAGE_UNREACHABLE, fields);
         break;
     case STATE_GONE:
         snprintf(message, sizeof message, "Process %d (%s) is gone.", pid, name);
-        write_entry(was_told ? LOG_INFO : LOG_DEBUG, message, DISCOVERY_MESSAGE_GONE, fields);
+        write_entry(priority, message, DISCOVERY_MESSAGE_GONE, fields);
         break;
     case STATE_DETECTED:
         log_debug("Process %d (%s) may be diagnosable soon.", pid, name);
@@ -175,7 +197,7 @@ static void announce_state(State state, bool was_told, pid_t pid, const Fields *
     }
 }
 
-void announce_change(const Action *change) {
+void announce_change(const Action *change, Throttle *throttle, uint64_t now_us) {
     static const ViewSink sink = {
         .text = take_text,
         .texts = skip_texts,
@@ -186,11 +208,17 @@ void announce_change(const Action *change) {
     State state = process->traits.state;
     if (change->has_before && change->before.state == state)
         return;
+    bool was_told = change->has_before && change->before.state != STATE_DETECTED;
+    int priority = priority_of(state, was_told);
+    uid_t uid = process->traits.uid;
+    uint64_t suppressed;
+    if (priority > log_level() || !throttle_pass(throttle, uid, now_us, &suppressed))
+        return;
+    announce_suppressed(suppressed, uid);
     _cleanup_(fields_done) Fields fields = {0};
     if (view_process(process, SD_ID128_NULL, &sink, &fields) < 0)
         return;
-    bool was_told = change->has_before && change->before.state != STATE_DETECTED;
-    announce_state(state, was_told, process->key.pid, &fields);
+    announce_state(state, priority, process->key.pid, &fields);
 }
 
 void announce_lost(uint64_t count) {

@@ -6,9 +6,11 @@
 #include <sys/types.h>
 
 #include "action.h"
+#include "throttle.h"
 
-// One entry for ready, unreachable and gone; detected is logged at debug level.
-void announce_change(const Action *change);
+// One entry for ready, unreachable and gone; detected is logged at debug level. Those beyond what
+// the throttle lets pass are counted in an entry in front of the next that passes.
+void announce_change(const Action *change, Throttle *throttle, uint64_t now_us);
 // The kernel side lost `count` records; a rescan follows.
 void announce_lost(uint64_t count);
 // Something is missing from now on: what, and what it costs.

@@ -1,17 +1,17 @@
 // Filters and visibility. Globs are tried on the escaped text, since that is what a caller has seen
-// and copied. The cost of a try is bounded in both directions (pattern and text): a caller chooses
-// one and a process the other, and fnmatch(3) takes the product.
+// and copied. Both pattern and text are bounded: a caller chooses one and a process the other, and
+// a try takes the product of both.
 // SPDX-License-Identifier: MIT
 #include "filter.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bounds.h"
 #include "cleanup.h"
+#include "pattern.h"
 #include "view.h"
 
 void filter_done(Filter *filter) {
@@ -117,7 +117,16 @@ int filter_parse(json_t *object, Filter *ret, const char **ret_name) {
     return 0;
 }
 
-static bool glob_match(const char *pattern, const char *bytes) {
+static void cut(char *text, size_t characters) {
+    for (; *text != '\0'; text++) {
+        if ((*text & 0xc0) != 0x80 && characters-- == 0) {
+            *text = '\0';
+            return;
+        }
+    }
+}
+
+static bool text_matches(const char *pattern, const char *bytes) {
     if (!pattern)
         return true;
     if (!bytes || bytes[0] == '\0')
@@ -125,28 +134,38 @@ static bool glob_match(const char *pattern, const char *bytes) {
     _cleanup_free_ char *text = view_text(bytes);
     if (!text)
         return false;
-    if (strlen(text) > BOUND_PATTERN_TEXT) {
-        size_t end = BOUND_PATTERN_TEXT;
-        while ((text[end] & 0xc0) == 0x80) // not within a character
-            end--;
-        text[end] = '\0';
-    }
-    return fnmatch(pattern, text, 0) == 0;
+    cut(text, BOUND_PATTERN_TEXT);
+    return pattern_match(pattern, text);
 }
 
-bool filter_match(const Filter *filter, const Traits *traits) {
+bool filter_match_values(const Filter *filter, const Traits *traits) {
     if (filter->pid != 0 && filter->pid != traits->pid)
         return false;
     if (filter->has_uid && filter->uid != traits->uid)
         return false;
-    if (filter->has_state && filter->state != traits->state)
-        return false;
+    return !filter->has_state || filter->state == traits->state;
+}
+
+bool filter_match_texts(const Filter *filter, const Traits *traits) {
     const Facts *facts = traits->facts;
-    return glob_match(filter->command, traits->command) &&
-           glob_match(filter->unit, facts ? facts->unit : NULL) &&
-           glob_match(filter->entry_assembly, facts ? facts->entry_assembly : NULL) &&
-           glob_match(filter->runtime_version, facts ? facts->runtime_version : NULL) &&
-           glob_match(filter->container_id, facts ? facts->container_id : NULL);
+    return text_matches(filter->command, traits->command) &&
+           text_matches(filter->unit, facts ? facts->unit : NULL) &&
+           text_matches(filter->entry_assembly, facts ? facts->entry_assembly : NULL) &&
+           text_matches(filter->runtime_version, facts ? facts->runtime_version : NULL) &&
+           text_matches(filter->container_id, facts ? facts->container_id : NULL);
+}
+
+bool filter_match(const Filter *filter, const Traits *traits) {
+    return filter_match_values(filter, traits) && filter_match_texts(filter, traits);
+}
+
+bool filter_has_globs(const Filter *filter) {
+    return filter->unit || filter->command || filter->entry_assembly || filter->runtime_version ||
+           filter->container_id;
+}
+
+bool filter_same_texts(const Traits *a, const Traits *b) {
+    return a->facts == b->facts && strcmp(a->command, b->command) == 0;
 }
 
 bool viewer_sees(const Viewer *viewer, const Traits *traits) {

@@ -12,8 +12,8 @@ typedef struct Viewer {
     bool sees_all; // root or a member of the group
 } Viewer;
 
-// Strings are shell globs (fnmatch(3)) over the escaped text that the interface shows (its first
-// KiB); owned; NULL selects everything. Filter{0} does.
+// Strings are shell globs over the escaped text that the interface shows (its front); owned; NULL
+// selects everything. Filter{0} does.
 typedef struct Filter {
     pid_t pid; // 0: any
     bool has_uid;
@@ -33,4 +33,10 @@ void filter_done(Filter *filter);
 int filter_parse(json_t *object, Filter *ret, const char **ret_name);
 
 bool filter_match(const Filter *filter, const Traits *traits);
+// Its two parts: what is compared, and what takes globs and hence time.
+bool filter_match_values(const Filter *filter, const Traits *traits);
+bool filter_match_texts(const Filter *filter, const Traits *traits);
+bool filter_has_globs(const Filter *filter);
+// Whether every filter's globs match one of them as they match the other.
+bool filter_same_texts(const Traits *a, const Traits *b);
 bool viewer_sees(const Viewer *viewer, const Traits *traits);

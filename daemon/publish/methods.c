@@ -11,11 +11,9 @@
 #include <limits.h>
 #include <string.h>
 
-#include "bounds.h"
 #include "discovery_names.h"
 #include "interface_text.h"
 #include "macro.h"
-#include "page.h"
 #include "peer.h"
 #include "view.h"
 
@@ -87,34 +85,6 @@ static int handle_description(Session *session, const VarlinkCall *call) {
     return session_reply(session, parameters);
 }
 
-static int answer_too_large(Session *session) {
-    return session_error(session, DISCOVERY_INTERFACE ".ReplyTooLarge", NULL);
-}
-
-// The whole list in one reply: measured as it grows, so that what is too large is never made.
-static int answer_list(Session *session, const Filter *filter) {
-    const Context *context = &session->shared->context;
-    _cleanup_json_ json_t *processes = json_array();
-    if (!processes)
-        return -ENOMEM;
-    Page page = {
-        .context = context,
-        .viewer = &session->viewer,
-        .filter = filter,
-        .end = registry_last_serial(context->registry),
-        .bytes = BOUND_REPLY - BOUND_PAGE,
-        .lives = SIZE_MAX,
-    };
-    int result = page_collect(&page, processes);
-    if (result < 0)
-        return result;
-    if (result == PAGE_FULL)
-        return answer_too_large(session);
-    _cleanup_json_ json_t *parameters = json_pack("{s:O, s:I}", "processes", processes, "sequence",
-                                                  (json_int_t)registry_sequence(context->registry));
-    return session_reply(session, parameters);
-}
-
 static int handle_filtered(Session *session, const VarlinkCall *call, bool is_list) {
     _cleanup_(filter_done) Filter filter = {0};
     const char *name;
@@ -124,7 +94,7 @@ static int handle_filtered(Session *session, const VarlinkCall *call, bool is_li
     if (r < 0)
         return r;
     if (is_list && !call->more)
-        return answer_list(session, &filter);
+        return session_list(session, &filter);
     return session_stream(session, is_list ? SUBSCRIPTION_LIST : SUBSCRIPTION_EVENTS, &filter);
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "bounds.h"
 #include "varlink.h"
 #include "view.h"
 
@@ -13,11 +14,12 @@ static bool is_wanted(const Page *page, const Traits *traits) {
 
 int page_collect(Page *page, json_t *array) {
     size_t used = 0;
-    for (size_t looked_at = 0;; looked_at++) {
+    size_t weight = filter_has_globs(page->filter) ? BOUND_GLOB_LIVES : 1;
+    for (size_t looked_at = 0;; looked_at += weight) {
         const Process *process = registry_next(page->context->registry, page->cursor);
         if (!process || process->serial > page->end)
             return PAGE_END;
-        if (looked_at == page->lives)
+        if (looked_at >= page->lives)
             return PAGE_FULL;
         if (is_wanted(page, &process->traits)) {
             _cleanup_json_ json_t *object = NULL;

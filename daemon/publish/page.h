@@ -15,7 +15,7 @@ typedef struct Page {
     uint64_t cursor; // serial of the last life looked at
     uint64_t end;    // serial of the last life to look at
     size_t bytes;    // at most, except that one process always fits
-    size_t lives;    // to be looked at, at most
+    size_t lives;    // to be looked at, at most; fewer where globs take time
 } Page;
 
 typedef enum PageResult { PAGE_FULL, PAGE_END } PageResult;

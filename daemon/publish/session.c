@@ -24,8 +24,32 @@ static void end_stream(Session *session) {
     session->shared->counters.subscribers--;
 }
 
+static void end_listing(Session *session) {
+    listing_free(session->listing);
+    session->listing = NULL;
+}
+
+static int fill_listing(Session *session) {
+    const char *frame = NULL;
+    size_t size = 0;
+    int r = listing_step(session->listing, &frame, &size);
+    if (r < 0)
+        return r;
+    if (r == LISTING_MORE)
+        return FILL_MORE;
+    r = r == LISTING_DONE ? channel_send(session->channel, frame, size)
+                          : session_error(session, DISCOVERY_INTERFACE ".ReplyTooLarge", NULL);
+    if (r < 0)
+        return r;
+    end_listing(session);
+    channel_release(session->channel);
+    return FILL_IDLE;
+}
+
 static int on_fill(void *userdata) {
     Session *session = userdata;
+    if (session->listing)
+        return fill_listing(session);
     if (!session->subscription)
         return 0;
     int r = subscription_fill(session->subscription, session->channel);
@@ -71,6 +95,7 @@ void session_free(Session *session) {
         return;
     if (session->subscription)
         end_stream(session);
+    end_listing(session);
     const Context *context = &session->shared->context;
     if (session->check != 0)
         context->check_cancel(context->userdata, session->check);
@@ -100,6 +125,15 @@ int session_stream(Session *session, SubscriptionKind kind, Filter *filter) {
     if (r < 0)
         return r;
     session->shared->counters.subscribers++;
+    channel_hold(session->channel);
+    channel_wake(session->channel);
+    return 0;
+}
+
+int session_list(Session *session, Filter *filter) {
+    int r = listing_new(&session->shared->context, &session->viewer, filter, &session->listing);
+    if (r < 0)
+        return r;
     channel_hold(session->channel);
     channel_wake(session->channel);
     return 0;

@@ -4,6 +4,7 @@
 
 #include <sys/queue.h>
 
+#include "listing.h"
 #include "subscription.h"
 #include "varlink_server.h"
 
@@ -29,6 +30,7 @@ struct Session {
     bool refused;               // one too many: told so at its first call
     Channel *channel;           // owned
     Subscription *subscription; // owned, while a stream runs
+    Listing *listing;           // owned, while a List without "more" is collected
     uint64_t check;             // token of the check it waits for, 0 for none
 };
 
@@ -44,6 +46,8 @@ int session_error(Session *session, const char *error, json_t *parameters);
 
 // Begins a stream that answers the call under way. Takes what *filter owns.
 int session_stream(Session *session, SubscriptionKind kind, Filter *filter);
+// Begins to collect the one reply of the call under way. Takes what *filter owns.
+int session_list(Session *session, Filter *filter);
 // Begins a check that answers the call under way. -ESRCH: no such process, the call is not
 // answered.
 int session_check(Session *session, pid_t pid);

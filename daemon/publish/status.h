@@ -21,7 +21,7 @@ typedef struct StatusProgram {
 typedef struct StatusCounter {
     const char *name;
     uint64_t value;
-    bool is_public; // says nothing of processes: shown to those too who do not see every process
+    bool is_public; // tells nobody what or whose a process is: shown to all
 } StatusCounter;
 
 enum { STATUS_PROGRAMS = 8, STATUS_COUNTERS = 32, STATUS_DEGRADED = 16 };

@@ -208,9 +208,25 @@ int subscription_fill(Subscription *subscription, Channel *channel) {
     return is_list ? finish_list(subscription, channel) : FILL_IDLE;
 }
 
-static bool holds(const Subscription *subscription, const Traits *traits) {
+// Without the globs.
+static bool may_hold(const Subscription *subscription, const Traits *traits) {
     return viewer_sees(&subscription->viewer, traits) &&
-           filter_match(&subscription->filter, traits);
+           filter_match_values(&subscription->filter, traits);
+}
+
+// Whether the subscriber holds the process before the change, or after it. Globs are tried once
+// where the change leaves the texts as they were.
+static bool concerns(const Subscription *subscription, const Action *action, bool *ret_held) {
+    const Filter *filter = &subscription->filter;
+    const Traits *before = &action->before, *after = &action->process->traits;
+    bool held = action->has_before && may_hold(subscription, before);
+    bool holds = may_hold(subscription, after);
+    if (held && holds && filter_same_texts(before, after)) {
+        *ret_held = filter_match_texts(filter, after);
+        return *ret_held;
+    }
+    *ret_held = held && filter_match_texts(filter, before);
+    return *ret_held || (holds && filter_match_texts(filter, after));
 }
 
 static ChangeForm choose_form(const Subscription *subscription, const Traits *after, bool held) {
@@ -237,8 +253,8 @@ PublishResult subscription_publish(Subscription *subscription, Change *change) {
         return PUBLISH_NOTHING;
 
     const Traits *after = &action->process->traits;
-    bool held = action->has_before && holds(subscription, &action->before);
-    if (!held && !holds(subscription, after))
+    bool held;
+    if (!concerns(subscription, action, &held))
         return PUBLISH_NOTHING;
 
     const char *frame;

@@ -83,16 +83,19 @@ static void on_closed(void *userdata, Session *session) {
 }
 
 static bool is_over_limit(const VarlinkServer *server, uid_t uid) {
-    if (server->shared.counters.connections >= server->limits.connections)
+    size_t limit = server->limits.connections;
+    if (server->shared.counters.connections >= limit)
         return true;
     if (uid == 0)
         return false;
-    size_t count = 0;
+    size_t count = 0, others = 0;
     const Session *session;
     TAILQ_FOREACH(session, &server->sessions, link) {
         count += session->viewer.uid == uid;
+        others += session->viewer.uid != 0;
     }
-    return count >= server->limits.connections_per_uid;
+    return count >= server->limits.connections_per_uid ||
+           others >= limit - limit / BOUND_ROOT_DIVISOR;
 }
 
 static void add_session(VarlinkServer *server, Session *session) {

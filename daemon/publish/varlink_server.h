@@ -11,7 +11,7 @@
 typedef struct VarlinkServer VarlinkServer;
 
 typedef struct VarlinkLimits {
-    size_t connections;
+    size_t connections;         // one part in BOUND_ROOT_DIVISOR is for uid 0 alone
     size_t connections_per_uid; // of a uid other than 0
     size_t queue;               // bytes of changes per subscriber
 } VarlinkLimits;

@@ -103,6 +103,25 @@ class InAll(Limits):
         self.assert_let_in_again(theirs[0])
 
 
+class RootsPart(Limits):
+
+    OPTIONS = ("--max-connections=32",)
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        require_root()
+        super().setUpClass()
+
+    def test_however_many_uids_there_are_one_place_in_eight_is_for_root(self) -> None:
+        theirs = [client for uid in range(OTHER, OTHER + 4)
+                  for client in self.clients_as(7, uid=uid)]
+        self.assert_refused(self.client_as(uid=OTHER + 4))
+        ours = [self.client() for _ in range(2)]  # two more are those of this class
+        self.assert_served(*theirs, *ours)
+        self.assert_refused(self.client())
+        self.assert_let_in_again(theirs[0])
+
+
 class Descriptors(ClientTest):
     """The daemon's descriptors run out under it, which its own limits would not let happen."""
 

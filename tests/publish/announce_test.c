@@ -31,6 +31,13 @@ static Capture capture_begin(void) {
     return capture;
 }
 
+static void capture_skip(const Capture *capture) {
+    fflush(stderr);
+    dup2(capture->saved, STDERR_FILENO);
+    close(capture->saved);
+    close(capture->pipe);
+}
+
 static void capture_end(Capture *capture, const char *expected) {
     char text[8192];
     fflush(stderr);
@@ -90,9 +97,10 @@ static void test_changes(void **state) {
             .has_before = !changes[i].is_new,
             .before = {.state = changes[i].before},
         };
+        Throttle throttle = {0};
         log_set_level(changes[i].level);
         Capture capture = capture_begin();
-        announce_change(&action);
+        announce_change(&action, &throttle, 0);
         capture_end(&capture, changes[i].line);
         log_set_level(LOG_INFO);
     }
@@ -124,8 +132,47 @@ static void test_long_name(void **state) {
     };
     Action action = {.kind = ACTION_PUBLISH, .process = &process};
     Capture capture = capture_begin();
-    announce_change(&action);
+    Throttle throttle = {0};
+    announce_change(&action, &throttle, 0);
     capture_end(&capture, owned);
+}
+
+// A user whose processes come and go in a loop does not fill the journal.
+static void test_storm(void **state) {
+    (void)state;
+    Process process = {
+        .key = {.pid = 42},
+        .traits = {.pid = 42, .uid = 1000, .state = STATE_GONE, .command = "x"},
+    };
+    Action action = {
+        .kind = ACTION_PUBLISH,
+        .process = &process,
+        .has_before = true,
+        .before = {.state =
+                       STATE_DETECTED}, // of which nobody was told: no entry, and none left out
+    };
+    Throttle throttle = {0};
+    Capture capture = capture_begin();
+    for (int i = 0; i < 2 * BOUND_JOURNAL_BURST; i++)
+        announce_change(&action, &throttle, 0);
+    capture_end(&capture, "");
+
+    action.before.state = STATE_READY;
+    capture = capture_begin();
+    for (int i = 0; i < BOUND_JOURNAL_BURST; i++)
+        announce_change(&action, &throttle, 0);
+    capture_skip(&capture);
+    capture = capture_begin();
+    for (int i = 0; i < 5; i++)
+        announce_change(&action, &throttle, 0);
+    capture_end(&capture, "");
+    capture = capture_begin();
+    announce_change(&action, &throttle, USEC_PER_SEC);
+    announce_change(&action, &throttle, USEC_PER_SEC);
+    capture_end(&capture,
+                "5 entries about processes of uid 1000, or others with it, were left out: "
+                "too many at once.\n"
+                "Process 42 (x) is gone.\nProcess 42 (x) is gone.\n");
 }
 
 static void test_warnings(void **state) {
@@ -164,9 +211,8 @@ static void test_notifications(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_long_name),
-        cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_changes),       cmocka_unit_test(test_long_name),
+        cmocka_unit_test(test_storm),         cmocka_unit_test(test_warnings),
         cmocka_unit_test(test_notifications),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "bounds.h"
 #include "filter.h"
@@ -156,6 +157,60 @@ static void test_long_text(void **state) {
     assert_false(filter_match(&anywhere, &long_traits));
     text[BOUND_PATTERN_TEXT - 1] = 'b';
     assert_true(filter_match(&anywhere, &long_traits));
+    // Characters are counted.
+    for (size_t i = 0; i < sizeof text - 2; i += 2)
+        memcpy(text + i, "\u00fc", 2);
+    text[2 * BOUND_PATTERN_TEXT - 2] = 'a';
+    text[2 * BOUND_PATTERN_TEXT - 1] = 'b';
+    assert_false(filter_match(&anywhere, &long_traits));
+    memcpy(text + 2 * BOUND_PATTERN_TEXT - 2, "b", 1);
+    assert_true(filter_match(&anywhere, &long_traits));
+}
+
+// A matcher that tries every star again takes years for these.
+static void test_hostile_glob(void **state) {
+    (void)state;
+    char name[BOUND_PATTERN_TEXT + 1] = "", ranges[BOUND_PATTERN + 1] = "*";
+    char stars[BOUND_PATTERN + 1] = "";
+    memset(name, 'a', sizeof name - 1);
+    while (strlen(ranges) + strlen("[a-z]b") <= BOUND_PATTERN)
+        strcat(ranges, "[a-z]");
+    while (strlen(stars) + strlen("*ab") <= BOUND_PATTERN)
+        strcat(stars, "*a");
+    strcat(ranges, "b");
+    strcat(stars, "b");
+    Facts hostile_facts = {.entry_assembly = name, .unit = name};
+    Traits hostile = {.pid = 1, .facts = &hostile_facts};
+    Filter by_ranges = {.entry_assembly = ranges}, by_stars = {.unit = stars};
+    clock_t begin = clock();
+    for (int i = 0; i < 1000; i++) {
+        assert_false(filter_match(&by_ranges, &hostile));
+        assert_false(filter_match(&by_stars, &hostile));
+    }
+    assert_true(clock() - begin < 10 * CLOCKS_PER_SEC);
+}
+
+// Whatever the locale, which is "C" here.
+static void test_characters(void **state) {
+    (void)state;
+    Facts umlaut_facts = {.entry_assembly = (char[]){"\u00fc"}};
+    Traits umlaut = {.pid = 1, .facts = &umlaut_facts};
+    assert_true(filter_match(&(Filter){.entry_assembly = (char[]){"?"}}, &umlaut));
+    assert_true(filter_match(&(Filter){.entry_assembly = (char[]){"[\u00fb-\u00fd]"}}, &umlaut));
+    assert_false(filter_match(&(Filter){.entry_assembly = (char[]){"??"}}, &umlaut));
+}
+
+static void test_same_texts(void **state) {
+    (void)state;
+    Traits other = traits;
+    other.state = STATE_GONE;
+    other.uid = 0;
+    assert_true(filter_same_texts(&traits, &other));
+    other.command[0] = 'D';
+    assert_false(filter_same_texts(&traits, &other));
+    other = traits;
+    other.facts = NULL;
+    assert_false(filter_same_texts(&traits, &other));
 }
 
 static void test_visibility(void **state) {
@@ -174,9 +229,10 @@ static void test_visibility(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),    cmocka_unit_test(test_pattern_bound),
-        cmocka_unit_test(test_match),      cmocka_unit_test(test_long_text),
-        cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_pattern_bound),
+        cmocka_unit_test(test_match),        cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_hostile_glob), cmocka_unit_test(test_characters),
+        cmocka_unit_test(test_same_texts),   cmocka_unit_test(test_visibility),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

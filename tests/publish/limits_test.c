@@ -74,6 +74,32 @@ static void test_connections_of_one_uid(void **state) {
     }
 }
 
+static void test_root_has_its_own(void **state) {
+    Fixture *fixture = *state;
+    if (geteuid() != 0) {
+        print_message("Skipped: needs root.\n");
+        skip();
+    }
+    fixture_restart(fixture, &(VarlinkLimits){16, 4, BOUND_QUEUE});
+    Peer others[14], roots[2];
+    for (size_t i = 0; i < 14; i++)
+        others[i] = peer_connect_as(fixture, (uid_t)(1000 + i / 4));
+    _cleanup_peer_ Peer other = peer_connect_as(fixture, 1005);
+    expect_refused(&other);
+    for (size_t i = 0; i < 2; i++)
+        roots[i] = peer_connect(fixture);
+    _cleanup_peer_ Peer root = peer_connect(fixture);
+    expect_refused(&root);
+    for (size_t i = 0; i < 2; i++) {
+        expect_served(&roots[i]);
+        peer_close(&roots[i]);
+    }
+    for (size_t i = 0; i < 14; i++) {
+        expect_served(&others[i]);
+        peer_close(&others[i]);
+    }
+}
+
 static void test_refused_ones_are_few(void **state) {
     enum { EXTRA = BOUND_CONNECTIONS_REFUSED + 5 };
     Fixture *fixture = *state;
@@ -160,9 +186,10 @@ static void test_without_descriptors_alone(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(test_connections_in_all),   FIXTURE_TEST(test_connections_of_one_uid),
-        FIXTURE_TEST(test_refused_ones_are_few), FIXTURE_TEST(test_refused_ways_to_leave),
-        FIXTURE_TEST(test_without_descriptors),  FIXTURE_TEST(test_without_descriptors_alone),
+        FIXTURE_TEST(test_connections_in_all),        FIXTURE_TEST(test_connections_of_one_uid),
+        FIXTURE_TEST(test_root_has_its_own),          FIXTURE_TEST(test_refused_ones_are_few),
+        FIXTURE_TEST(test_refused_ways_to_leave),     FIXTURE_TEST(test_without_descriptors),
+        FIXTURE_TEST(test_without_descriptors_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
