@@ -123,6 +123,14 @@ int procfs_text_status(const char *status, StatusText *ret) {
     return 0;
 }
 
+int procfs_text_status_life(const char *status, StatusLife *ret) {
+    const char *p = status_line(status, "State:");
+    if (!p || !scan_literal(&p, "\t") || !run_state(&p, &ret->run_state))
+        return -EBADMSG;
+    ret->has_memory = status_line(status, "VmPeak:");
+    return 0;
+}
+
 // "rwxp", a letter or '-' each, 's' for a shared mapping.
 static bool scan_protection(const char **text, int *ret) {
     static const struct {

@@ -25,6 +25,13 @@ typedef struct StatusText {
 // /proc/PID/status. -ESRCH where the process was being reaped meanwhile: it has no pid any more.
 int procfs_text_status(const char *status, StatusText *ret);
 
+typedef struct StatusLife {
+    char run_state;  // one letter, as in stat
+    bool has_memory; // false from the exit on, before it is a zombie
+} StatusLife;
+// /proc/PID/status too: the same as its stat and exe tell, which block while an execve does.
+int procfs_text_status_life(const char *status, StatusLife *ret);
+
 // A line of /proc/PID/maps that is the named mapping, private or shared, of any protection: true,
 // and its PROT_* bits. A file can be made to look the same: a hint.
 bool procfs_text_is_mapping(const char *maps_line, int *ret_protection);

@@ -405,6 +405,41 @@ static void a_protection_is_written_as_maps_writes_it(void **state) {
     }
 }
 
+static void a_status_tells_how_it_lives(void **state) {
+    static const struct {
+        const char *status;
+        int result;
+        StatusLife life;
+    } cases[] = {
+        {good_status, 0, {'S', true}},
+        {"Name:\tx\nUmask:\t0022\nState:\tt (tracing stop)\nVmPeak:\t 8 kB\n", 0, {'t', true}},
+        {"Name:\tx\nState:\tZ (zombie)\nThreads:\t1\n", 0, {'Z', false}},
+        {"Name:\tx\nState:\tR (running)\nThreads:\t1\n", 0, {'R', false}},
+        {"Name:\tState:\\nVmPeak:\nState:\tD (disk sleep)\n", 0, {'D', false}},
+        {"Name:\tx\nState:\t(zombie)\n", -EBADMSG, {0}},
+        {"Name:\tx\nState:\tS", -EBADMSG, {0}},
+        {"Name:\tx\nState: S (sleeping)\n", -EBADMSG, {0}},
+        {"Name:\tx\nTgid:\t1\nVmPeak:\t 8 kB\n", -EBADMSG, {0}},
+        {"", -EBADMSG, {0}},
+    };
+    (void)state;
+    for (size_t i = 0; i < ELEMENTS_OF(cases); i++) {
+        StatusLife life = {0};
+        if (procfs_text_status_life(cases[i].status, &life) != cases[i].result)
+            fail_msg("%s", cases[i].status);
+        if (cases[i].result == 0) {
+            assert_int_equal(life.run_state, cases[i].life.run_state);
+            assert_int_equal(life.has_memory, cases[i].life.has_memory);
+        }
+    }
+    for (size_t size = 0; size <= strlen(good_status); size++) {
+        _cleanup_free_ char *status = exact_text(good_status, size);
+        StatusLife life;
+        if (procfs_text_status_life(status, &life) == 0)
+            assert_int_equal(life.run_state, 'S');
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_stat_gives_its_state_and_start),
@@ -412,6 +447,7 @@ int main(void) {
         cmocka_unit_test(a_torn_stat_has_the_right_start_or_none),
         cmocka_unit_test(each_status_gives_its_ids),
         cmocka_unit_test(a_torn_status_never_has_a_wrong_id),
+        cmocka_unit_test(a_status_tells_how_it_lives),
         cmocka_unit_test(each_mapping_is_told_apart),
         cmocka_unit_test(no_part_of_a_line_is_the_mapping),
         cmocka_unit_test(each_offset_is_read),
