@@ -14,7 +14,7 @@ typedef enum Outcome {
     OUTCOME_TIMEOUT,
     OUTCOME_NOT_OWNER,
     OUTCOME_PROTOCOL_ERROR,
-    OUTCOME_VANISHED,  // the process ended meanwhile; its exit is told separately
+    OUTCOME_VANISHED,  // the life has ended; its exit may be told separately, before or after
     OUTCOME_NOT_TRIED, // the daemon lacked what it needs (descriptors, memory)
     OUTCOME_COUNT_,
 } Outcome;

@@ -58,7 +58,7 @@ int state_from_string(const char *name, State *ret) {
 Facts *facts_new(void) {
     Facts *facts = malloc(sizeof *facts);
     if (facts)
-        *facts = (Facts){.uid = UID_UNKNOWN, .gid = GID_UNKNOWN};
+        *facts = (Facts){.uid = UID_UNKNOWN, .gid = GID_UNKNOWN, .protection = PROTECTION_UNKNOWN};
     return facts;
 }
 

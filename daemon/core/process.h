@@ -43,6 +43,8 @@ int state_from_string(const char *name, State *ret);
 
 // The exec count where only /proc could be read.
 #define EXEC_COUNT_UNKNOWN UINT64_MAX
+// Whatever life the pid has now: to ask about, never that of a process which is kept.
+#define START_TICKS_UNKNOWN UINT64_MAX
 #define UID_UNKNOWN ((uid_t)-1)
 #define GID_UNKNOWN ((gid_t)-1)
 #define PROTECTION_UNKNOWN (-1)
@@ -62,6 +64,7 @@ typedef struct Facts {
     uid_t uid; // effective
     gid_t gid;
     pid_t namespace_pid; // 0 where unknown
+    int protection;      // of the mapping, where asked for and found, else PROTECTION_UNKNOWN
     char command[COMMAND_SIZE];
     char *executable;
     char *cgroup;

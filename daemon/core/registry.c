@@ -221,6 +221,8 @@ static void take_facts(Life *life, Facts *facts, Actions *actions) {
     }
     if (facts->namespace_pid != 0)
         process->namespace_pid = facts->namespace_pid;
+    if (process->protection == PROTECTION_UNKNOWN)
+        process->protection = facts->protection;
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -262,9 +264,11 @@ static void feed_probed(Registry *registry, Input *input, Instant now, Actions *
     life->probing = false;
     life->attempted_us = now.boottime_us;
 
-    // A scan without the kernel's help can take an inheritor of a socket for its owner.
-    if (outcome == OUTCOME_NOT_OWNER && !life->named_by_kernel) {
-        registry->counters.dropped_owners++;
+    // A scan without the kernel's help can take an inheritor of a socket for its owner. And what
+    // was followed may be a later process with the pid, whose exit would not be this life's.
+    bool no_owner = outcome == OUTCOME_NOT_OWNER && !life->named_by_kernel;
+    if (no_owner || outcome == OUTCOME_VANISHED) {
+        registry->counters.dropped_owners += no_owner;
         bury(registry, &life->process.key);
         end_life(registry, life, actions);
         return;

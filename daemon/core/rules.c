@@ -27,6 +27,7 @@ typedef enum Verdict {
     VERDICT_NOTHING, // says nothing about the port
     VERDICT_EARLY,   // may pass by itself during the first second
     VERDICT_FAILED,
+    VERDICT_GONE,
     VERDICT_COUNT_,
 } Verdict;
 
@@ -46,7 +47,7 @@ static const Rule rules[] = {
     [OUTCOME_TIMEOUT] = {VERDICT_FAILED, REASON_TIMEOUT, &touched},
     [OUTCOME_NOT_OWNER] = {VERDICT_FAILED, REASON_NOT_OWNER, &touched},
     [OUTCOME_PROTOCOL_ERROR] = {VERDICT_FAILED, REASON_PROTOCOL_ERROR, &touched},
-    [OUTCOME_VANISHED] = {VERDICT_NOTHING, REASON_NONE, &touched},
+    [OUTCOME_VANISHED] = {VERDICT_GONE, REASON_NONE, NULL},
     [OUTCOME_NOT_TRIED] = {VERDICT_NOTHING, REASON_NONE, &touched},
 };
 _Static_assert(ELEMENTS_OF(rules) == OUTCOME_COUNT_, "an outcome has no rule");
@@ -56,19 +57,23 @@ static const State transitions[][VERDICT_COUNT_] = {
     [STATE_DETECTED] = {[VERDICT_ANSWERED] = STATE_READY,
                         [VERDICT_NOTHING] = STATE_DETECTED,
                         [VERDICT_EARLY] = STATE_DETECTED,
-                        [VERDICT_FAILED] = STATE_UNREACHABLE},
+                        [VERDICT_FAILED] = STATE_UNREACHABLE,
+                        [VERDICT_GONE] = STATE_GONE},
     [STATE_READY] = {[VERDICT_ANSWERED] = STATE_READY,
                      [VERDICT_NOTHING] = STATE_READY,
                      [VERDICT_EARLY] = STATE_READY,
-                     [VERDICT_FAILED] = STATE_READY},
+                     [VERDICT_FAILED] = STATE_READY,
+                     [VERDICT_GONE] = STATE_GONE},
     [STATE_UNREACHABLE] = {[VERDICT_ANSWERED] = STATE_READY,
                            [VERDICT_NOTHING] = STATE_UNREACHABLE,
                            [VERDICT_EARLY] = STATE_UNREACHABLE,
-                           [VERDICT_FAILED] = STATE_UNREACHABLE},
+                           [VERDICT_FAILED] = STATE_UNREACHABLE,
+                           [VERDICT_GONE] = STATE_GONE},
     [STATE_GONE] = {[VERDICT_ANSWERED] = STATE_GONE,
                     [VERDICT_NOTHING] = STATE_GONE,
                     [VERDICT_EARLY] = STATE_GONE,
-                    [VERDICT_FAILED] = STATE_GONE},
+                    [VERDICT_FAILED] = STATE_GONE,
+                    [VERDICT_GONE] = STATE_GONE},
 };
 _Static_assert(ELEMENTS_OF(transitions) == STATE_COUNT_, "a state has no transitions");
 

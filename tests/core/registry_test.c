@@ -251,14 +251,55 @@ static void any_other_failure_is_told_at_once_and_only_once(void **state) {
     assert_actions(f, "publish");
     assert_int_equal(f->actions.items[0].before.state, STATE_UNREACHABLE);
     assert_state(f, 10, STATE_UNREACHABLE, REASON_REFUSED);
-    // Neither says anything of the port.
+    // Says nothing of the port.
     feed_probed(f, 1, OUTCOME_NOT_TRIED, "EMFILE");
-    feed_probed(f, 1, OUTCOME_VANISHED, NULL);
     assert_actions(f, "");
     assert_state(f, 10, STATE_UNREACHABLE, REASON_REFUSED);
     feed_probed(f, 1, OUTCOME_ANSWERED, NULL);
     assert_state(f, 10, STATE_READY, REASON_NONE);
     assert_null(registry_find_pid(f->registry, 10)->detail);
+}
+
+// It may never have been followed, but a later process with its pid.
+static void an_attempt_that_finds_the_life_ended_ends_it(void **state) {
+    Fixture *f = *state;
+    feed_signal(f, sample_signal(10, 5, 1));
+    feed_probed(f, 1, OUTCOME_VANISHED, "it has ended");
+    assert_actions(f, "publish unfollow");
+    assert_int_equal(f->actions.items[0].process->traits.state, STATE_GONE);
+    assert_null(f->actions.items[0].process->detail);
+    assert_null(registry_find_pid(f->registry, 10));
+    assert_true(registry_next_deadline(f->registry) == USEC_NEVER);
+    assert_int_equal(registry_counters(f->registry)->dropped_owners, 0);
+    // Its exit, and a record still on its way; then the pid's next life.
+    feed(f, (Input){.kind = INPUT_EXIT, .exit.serial = 1});
+    assert_actions(f, "");
+    feed_signal(f, sample_signal(10, 5, 1));
+    assert_actions(f, "");
+    feed_signal(f, sample_signal(10, 6, 0));
+    assert_actions(f, "publish follow probe");
+}
+
+static void an_attempt_tells_the_protection_that_no_signal_told(void **state) {
+    Fixture *f = *state;
+    Signal scan = sample_signal(10, 5, 1);
+    scan.kind = SIGNAL_SCAN;
+    scan.protection = PROTECTION_UNKNOWN;
+    feed_signal(f, scan);
+    Facts *facts = facts_new();
+    facts->protection = 5;
+    feed(f, (Input){.kind = INPUT_PROBED,
+                    .probed = {.serial = 1, .outcome = OUTCOME_TIMEOUT, .facts = facts}});
+    assert_int_equal(registry_find_pid(f->registry, 10)->protection, 5);
+
+    // What a signal told stays.
+    facts = facts_new();
+    facts->protection = 1;
+    f->now = registry_next_deadline(f->registry);
+    feed_timer(f);
+    feed(f, (Input){.kind = INPUT_PROBED,
+                    .probed = {.serial = 1, .outcome = OUTCOME_ANSWERED, .facts = facts}});
+    assert_int_equal(registry_find_pid(f->registry, 10)->protection, 5);
 }
 
 static void retries_end_and_a_new_signal_begins_them_again(void **state) {
@@ -375,6 +416,8 @@ int main(void) {
         TEST(a_reused_pid_is_another_process),
         TEST(a_slow_port_stays_detected_for_a_second),
         TEST(any_other_failure_is_told_at_once_and_only_once),
+        TEST(an_attempt_that_finds_the_life_ended_ends_it),
+        TEST(an_attempt_tells_the_protection_that_no_signal_told),
         TEST(retries_end_and_a_new_signal_begins_them_again),
         TEST(a_signal_that_adds_something_during_an_attempt_leads_to_another),
         TEST(a_scanned_inheritor_is_dropped_but_a_named_one_is_told),

@@ -8,6 +8,7 @@
 #define DETECTED STATE_DETECTED
 #define READY STATE_READY
 #define UNREACHABLE STATE_UNREACHABLE
+#define GONE STATE_GONE
 
 static void outcomes_make_states(void **state) {
     (void)state;
@@ -30,7 +31,8 @@ static void outcomes_make_states(void **state) {
         {DETECTED, OUTCOME_TIMEOUT, true, UNREACHABLE, REASON_TIMEOUT},
         {DETECTED, OUTCOME_NOT_OWNER, true, UNREACHABLE, REASON_NOT_OWNER},
         {DETECTED, OUTCOME_PROTOCOL_ERROR, true, UNREACHABLE, REASON_PROTOCOL_ERROR},
-        {DETECTED, OUTCOME_VANISHED, false, DETECTED, REASON_NONE},
+        {DETECTED, OUTCOME_VANISHED, false, GONE, REASON_NONE},
+        {UNREACHABLE, OUTCOME_VANISHED, true, GONE, REASON_NONE},
         {DETECTED, OUTCOME_NOT_TRIED, false, DETECTED, REASON_NONE},
         {UNREACHABLE, OUTCOME_ANSWERED, false, READY, REASON_NONE},
         {UNREACHABLE, OUTCOME_REFUSED, false, UNREACHABLE, REASON_REFUSED},
@@ -46,14 +48,15 @@ static void outcomes_make_states(void **state) {
     }
 }
 
-static void no_outcome_ends_a_life_or_leaves_ready(void **state) {
+static void only_its_end_ends_a_life_or_leaves_ready(void **state) {
     (void)state;
     for (Outcome outcome = 0; outcome < OUTCOME_COUNT_; outcome++) {
         for (State from = 0; from < STATE_COUNT_; from++) {
             Reason reason;
             State to = rules_next_state(from, outcome, true, &reason);
-            assert_true((to == STATE_GONE) == (from == STATE_GONE));
-            if (from == STATE_READY)
+            bool ends = outcome == OUTCOME_VANISHED || from == STATE_GONE;
+            assert_true((to == STATE_GONE) == ends);
+            if (from == STATE_READY && !ends)
                 assert_int_equal(to, STATE_READY);
         }
     }
@@ -62,7 +65,7 @@ static void no_outcome_ends_a_life_or_leaves_ready(void **state) {
 // Attempts that end at once, from the signal on.
 static void retries_back_off_and_end_after_thirty_seconds(void **state) {
     (void)state;
-    for (Outcome outcome = OUTCOME_NO_SOCKET; outcome < OUTCOME_NOT_TRIED; outcome++) {
+    for (Outcome outcome = OUTCOME_NO_SOCKET; outcome < OUTCOME_VANISHED; outcome++) {
         uint64_t now = T0, pause = 0;
         bool at_first_second = false;
         for (uint64_t next; (next = rules_next_attempt(outcome, T0, now)) != USEC_NEVER;) {
@@ -76,6 +79,7 @@ static void retries_back_off_and_end_after_thirty_seconds(void **state) {
         assert_true(at_first_second);
     }
     assert_true(rules_next_attempt(OUTCOME_ANSWERED, T0, T0) == USEC_NEVER);
+    assert_true(rules_next_attempt(OUTCOME_VANISHED, T0, T0) == USEC_NEVER);
     assert_int_equal(rules_next_attempt(OUTCOME_NOT_TRIED, T0, T0 + 60 * SECOND), T0 + 61 * SECOND);
 }
 
@@ -90,7 +94,7 @@ static void a_touched_process_is_left_alone_for_a_second(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outcomes_make_states),
-        cmocka_unit_test(no_outcome_ends_a_life_or_leaves_ready),
+        cmocka_unit_test(only_its_end_ends_a_life_or_leaves_ready),
         cmocka_unit_test(retries_back_off_and_end_after_thirty_seconds),
         cmocka_unit_test(a_touched_process_is_left_alone_for_a_second),
     };
