@@ -132,57 +132,37 @@ void check_machine(const Source *source, CheckItems *items) {
     check_resources(items);
 }
 
-static int note_mapping(void *userdata, const char *line, size_t size) {
-    int *protection = userdata;
-    (void)size;
-    return procfs_text_is_mapping(line, protection) ? 1 : 0;
-}
-
-static uid_t read_uid(int directory) {
-    char text[BOUND_PROC_FILE];
-    size_t size;
-    StatusText status;
-    if (procfs_read(directory, "status", text, sizeof text, &size) < 0 ||
-        procfs_text_status(text, &status) < 0)
-        return UID_UNKNOWN;
-    return status.uid;
-}
-
-int check_process_begin(pid_t pid, CheckItems *items, ProcessKey *ret_key, uid_t *ret_uid) {
-    ProcessKey key = {.pid = pid, .exec_count = EXEC_COUNT_UNKNOWN};
+// Read here are only comm and status: the rest of /proc/PID a process can make block.
+int check_process_begin(pid_t pid, CheckItems *items, uid_t *ret_uid) {
     _cleanup_close_ int directory = -1;
     char text[BOUND_PROC_FILE];
     size_t size;
-
+    StatusText status;
+    StatusLife life;
     if (procfs_open(pid, &directory) < 0 ||
-        procfs_read(directory, "stat", text, sizeof text, &size) < 0 ||
-        procfs_text_start_ticks(text, &key.start_ticks) < 0)
+        procfs_read(directory, "status", text, sizeof text, &size) < 0 ||
+        procfs_text_status(text, &status) < 0 || procfs_text_status_life(text, &life) < 0)
         return -ESRCH;
-    char run_state = '?';
-    (void)procfs_text_run_state(text, &run_state);
 
     _cleanup_free_ char *command = NULL;
     if (procfs_read(directory, "comm", text, sizeof text, &size) >= 0)
         command = text_escape(text, size > 0 ? size - 1 : 0);
-    check_add(items, "process", run_state != 'Z', "%s, run state %c", command ? command : "?",
-              run_state);
+    check_add(items, "process", life.run_state != 'Z', "%s, run state %c", command ? command : "?",
+              life.run_state);
+    *ret_uid = status.uid;
+    return 0;
+}
 
-    int protection;
-    int r = procfs_each_line(directory, "maps", BOUND_PROC_MAPS, note_mapping, &protection);
-    if (r > 0) {
+static void add_mapping(int protection, CheckItems *items) {
+    if (protection != PROTECTION_UNKNOWN) {
         char shown[5];
         procfs_text_protection(protection, shown);
         check_add(items, "mapping", true, "%s " DISCOVERY_MAPPING_NAME, shown);
-    } else if (r == 0) {
+    } else {
         check_add(items, "mapping", false,
                   "no mapping named " DISCOVERY_MAPPING_NAME
-                  ": not .NET, a runtime before 10.0.5, or its diagnostics are off");
-    } else {
-        check_add(items, "mapping", false, "/proc/%d/maps: %s", pid, strerrorname_np(-r));
+                  " was found: not .NET, a runtime before 10.0.5, or its diagnostics are off");
     }
-    *ret_key = key;
-    *ret_uid = read_uid(directory);
-    return 0;
 }
 
 static void add_socket(const Facts *facts, const char *missing, CheckItems *items) {
@@ -222,6 +202,10 @@ static void add_steps(Outcome outcome, const char *detail, const Facts *facts, C
         break;
     case OUTCOME_TIMEOUT:
     case OUTCOME_PROTOCOL_ERROR:
+        if (!facts || !facts->socket_path) {
+            add_socket(NULL, what, items);
+            break;
+        }
         add_socket(facts, NULL, items);
         check_add(items, "owner", true, "the process itself listens there");
         check_add(items, "answer", false, "%s", what);
@@ -244,6 +228,8 @@ static void add_steps(Outcome outcome, const char *detail, const Facts *facts, C
 
 void check_process_probed(Outcome outcome, const char *detail, const Facts *facts,
                           CheckItems *items) {
+    if (facts)
+        add_mapping(facts->protection, items);
     add_steps(outcome, detail, facts, items);
 }
 
@@ -259,6 +245,9 @@ void check_process_known(const Process *process, CheckItems *items) {
     };
     _Static_assert(ELEMENTS_OF(outcomes) == REASON_COUNT_, "a reason has no outcome");
 
+    // Before the first attempt has ended nobody has looked for it.
+    if (process->protection != PROTECTION_UNKNOWN || process->traits.facts)
+        add_mapping(process->protection, items);
     check_add(items, "signal", true, "%s", signal_kind_to_string(process->signal));
     if (process->traits.state == STATE_DETECTED)
         check_add(items, "answer", false, "not yet; attempts go on");

@@ -14,9 +14,8 @@ void check_add(CheckItems *items, const char *name, bool ok, const char *detail,
 // Kernel, privileges, /proc, programs, descriptors, group.
 void check_machine(const Source *source, CheckItems *items);
 
-// What /proc shows of a process: whether it lives, its start (*ret_key), its effective uid (or
-// UID_UNKNOWN), its mapping. -ESRCH: there is no such process.
-int check_process_begin(pid_t pid, CheckItems *items, ProcessKey *ret_key, uid_t *ret_uid);
+// Whether a process lives, and its effective uid. Never blocks. -ESRCH: there is no such process.
+int check_process_begin(pid_t pid, CheckItems *items, uid_t *ret_uid);
 // What is known already of a followed process.
 void check_process_known(const Process *process, CheckItems *items);
 // What an attempt made for the check found.

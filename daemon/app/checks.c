@@ -66,14 +66,13 @@ static int check_process(Checks *checks, pid_t pid, uint64_t token) {
     _cleanup_(check_freep) Check *check = calloc(1, sizeof *check);
     if (!check)
         return -ENOMEM;
-    ProcessKey key;
     uid_t uid;
-    int r = check_process_begin(pid, &check->items, &key, &uid);
+    int r = check_process_begin(pid, &check->items, &uid);
     if (r < 0)
         return r;
 
     const Process *known = checks->registry ? registry_find_pid(checks->registry, pid) : NULL;
-    if (known && known->key.start_ticks == key.start_ticks) {
+    if (known) {
         check_process_known(known, &check->items);
         checks->done(checks->userdata, token, &check->items);
         return 0;
@@ -84,7 +83,13 @@ static int check_process(Checks *checks, pid_t pid, uint64_t token) {
 
     check->serial = ++checks->last_serial;
     check->token = token;
-    r = probe_start(checks->probes, check->serial, &key, uid, "");
+    ProbeTarget target = {
+        .key = {.pid = pid, .start_ticks = START_TICKS_UNKNOWN, .exec_count = EXEC_COUNT_UNKNOWN},
+        .uid = uid,
+        .socket_hint = "",
+        .wants_protection = true,
+    };
+    r = probe_start(checks->probes, check->serial, &target);
     if (r < 0)
         return r;
     check->next = checks->list;

@@ -72,8 +72,13 @@ static void route(Manager *manager, const Action *action) {
         const Process *process = registry_find(manager->registry, action->serial);
         if (!process)
             break;
-        int r = probe_start(manager->probes, action->serial, &action->key, process->traits.uid,
-                            process->socket_hint);
+        ProbeTarget target = {
+            .key = action->key,
+            .uid = process->traits.uid,
+            .socket_hint = process->socket_hint,
+            .wants_protection = process->protection == PROTECTION_UNKNOWN,
+        };
+        int r = probe_start(manager->probes, action->serial, &target);
         if (r < 0) {
             Input input = {.kind = INPUT_PROBED,
                            .probed = {.serial = action->serial, .outcome = OUTCOME_NOT_TRIED}};
@@ -228,7 +233,8 @@ static void fit_descriptors(Options *options) {
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 
-    size_t own = BOUND_DESCRIPTORS_RESERVED + options->probes * BOUND_PROBE_DESCRIPTORS;
+    size_t asking = options->probes + BOUND_LOOKS_OF_ROOT + BOUND_LOOKS_OF_USERS;
+    size_t own = BOUND_DESCRIPTORS_RESERVED + asking * BOUND_PROBE_DESCRIPTORS;
     size_t left = limit.rlim_max > own + 8 ? (size_t)limit.rlim_max - own : 8;
     if (options->varlink.connections > left / 4)
         options->varlink.connections = left / 4;

@@ -12,7 +12,7 @@
 typedef struct Overview {
     const Source *source;
     const Registry *registry;
-    const ProbePool *probes;
+    ProbePool *probes;
     const VarlinkServer *varlink;
     bool programs_announced;
     bool overflow_announced;

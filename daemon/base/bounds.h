@@ -17,7 +17,6 @@ enum {
     BOUND_PROC_DESCRIPTORS = 1 << 16, // entries of /proc/PID/fd looked at
     BOUND_CANDIDATES = 8,             // sockets of one process that one attempt considers
     BOUND_SOCKET_TABLE = 8 << 20,     // bytes read of net/unix by one attempt
-    BOUND_LOCATE_STEP = 1024,         // descriptors looked at per turn, or 128 KiB of net/unix
     BOUND_MOUNT_TABLE = 1 << 20,      // bytes read of mountinfo
 
     // Kernel records.
@@ -28,11 +27,19 @@ enum {
     BOUND_SCAN_LISTENERS = 1 << 16, // diagnostic sockets that a scan of /proc remembers
 
     // Probes.
-    BOUND_PROBES = 64,           // attempts in flight (option)
-    BOUND_PROBE_MS = 2000,       // an attempt from start to end
-    BOUND_PROBE_DESCRIPTORS = 8, // that one attempt may hold
-    BOUND_IPC_MESSAGE = 65535,   // a reply, header included
-    BOUND_IPC_STRING = 1024,     // UTF-16 units kept of one string of a reply
+    BOUND_PROBES = 64,              // attempts in flight (option)
+    BOUND_PROBE_MS = 2000,          // an attempt from start to end
+    BOUND_PROBE_DESCRIPTORS = 8,    // that one attempt may hold
+    BOUND_LOOKS_OF_ROOT = 16,       // threads that look at processes of uid 0, stuck ones included
+    BOUND_LOOKS_OF_USERS = 24,      // the same of all other uids together
+    BOUND_LOOKS_PER_UID = 4,        // of one of those
+    BOUND_LOOKS_STUCK_PER_UID = 2,  // from this many on nothing of that uid is looked at
+    BOUND_LOOKERS = 4,              // threads that do without waiting; they stay
+    BOUND_LOOK_MS = 10,             // that a look waits for one of them before another is made
+    BOUND_LOOKER_STACK = 512 << 10, // bytes of a thread's stack
+    BOUND_LOOK_END_MS = 100,        // that the end waits for looks under way
+    BOUND_IPC_MESSAGE = 65535,      // a reply, header included
+    BOUND_IPC_STRING = 1024,        // UTF-16 units kept of one string of a reply
 
     // Clients.
     BOUND_CONNECTIONS = 1024,       // in all (option)

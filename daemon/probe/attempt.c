@@ -1,9 +1,7 @@
-// The hinted socket first, then those found in the kernel's tables, each connected to, verified and
-// asked in turn, until one is known to be the process's own: what it does then (answer, be silent,
-// talk nonsense) is the result. A runtime that does not know the question is asked an older one
-// over a new connection. One deadline spans it all.
-//
-// The facts of /proc are read while the process makes its answer, so they cost no time.
+// One attempt: a look on a thread, which brings a connection with the question on its way, then the
+// wait for the answer. What the process's own socket does (answer, be silent, talk nonsense) is the
+// result. A runtime that does not know the question is asked an older one over a new connection, by
+// another look. One deadline spans it all; a look that has not come back by then is let go of.
 // SPDX-License-Identifier: MIT
 #include "attempt.h"
 
@@ -15,73 +13,71 @@
 
 #include "bounds.h"
 #include "cleanup.h"
-#include "connection.h"
 #include "ipc.h"
-#include "locator.h"
-#include "target.h"
-#include "unix_table.h"
+#include "look.h"
 
 // Milliseconds matter to nobody who waits this long; let the kernel join wake-ups.
 #define DEADLINE_ACCURACY_US (10 * USEC_PER_MSEC)
 
 struct Attempt {
     uint64_t serial;
-    char hint[SOCKET_PATH_SIZE];
-    Target target; // its key from the beginning, its descriptor from the start
+    Look *look;   // owned, but by the workers while looking; NULL once it was let go of
+    bool looking; // nothing of the look may be touched
 
-    sd_event *event; // referenced, from the start
+    sd_event *event;  // referenced, from the start
+    Workers *workers; // borrowed, from the start
     AttemptEnded ended;
     void *userdata;
     sd_event_source *deadline; // owned
 
-    // Where to ask.
-    bool hint_used;
-    Locator *locator;             // owned, NULL until the hint did not hold
-    sd_event_source *locating;    // owned, until the locator is done
-    const Candidates *candidates; // of the locator, NULL until then
-    size_t candidates_used;
-    char path[SOCKET_PATH_SIZE]; // the one asked now
-
     // The connection of the moment and the reply so far.
-    int version;
     int fd;                    // owned
     sd_event_source *readable; // owned
     uint8_t *reply;            // owned
     size_t size;
     size_t wanted; // the size of the reply as far as is known
 
-    Facts *facts;    // owned, NULL until they were read
     Failure failure; // the one that told most so far
+    Facts *facts;    // owned, in the end
 };
 
 // What a step of the attempt leads to; a negative errno where the daemon lacks something.
 typedef enum Progress {
-    PROGRESS_WAITING, // for the process, the loop's next turn or the deadline
+    PROGRESS_WAITING, // for a look, the process or the deadline
     PROGRESS_ENDED,   // the outcome stands
 } Progress;
 
-static int on_locating(sd_event_source *source, void *userdata);
 static int on_readable(sd_event_source *source, int fd, uint32_t events, void *userdata);
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata);
 
-int attempt_new(uint64_t serial, const ProcessKey *key, const char *socket_hint, Attempt **ret) {
+static void run_look(Job *job) {
+    look_run((Look *)job);
+}
+
+static void free_look(Job *job) {
+    look_free((Look *)job);
+}
+
+static void on_looked(Job *job);
+
+static const JobKind look_job = {.run = run_look, .done = on_looked, .free = free_look};
+
+int attempt_new(uint64_t serial, const ProbeTarget *target, Attempt **ret) {
     Attempt *attempt = malloc(sizeof *attempt);
     if (!attempt)
         return -ENOMEM;
-    *attempt = (Attempt){
-        .serial = serial,
-        .target = {.key = *key, .directory = -1},
-        .version = IPC_VERSION_NEWEST,
-        .fd = -1,
-    };
-    // One that is too long is cut and will not be found; no kernel binds it.
-    strncpy(attempt->hint, socket_hint, sizeof attempt->hint - 1);
+    *attempt = (Attempt){.serial = serial, .fd = -1};
+    int r = look_new(&target->key, target->socket_hint, &attempt->look);
+    if (r < 0) {
+        free(attempt);
+        return r;
+    }
+    attempt->look->job.kind = &look_job;
+    attempt->look->job.uid = target->uid;
+    attempt->look->owner = attempt;
+    attempt->look->wants_protection = target->wants_protection;
     *ret = attempt;
     return 0;
-}
-
-static void stop_locating(Attempt *attempt) {
-    attempt->locating = sd_event_source_disable_unref(attempt->locating);
 }
 
 static void disconnect(Attempt *attempt) {
@@ -92,15 +88,21 @@ static void disconnect(Attempt *attempt) {
     attempt->size = attempt->wanted = 0;
 }
 
+// True where the look had begun.
+static bool abandon_look(Attempt *attempt, bool late) {
+    attempt->looking = false;
+    return workers_abandon(attempt->workers, &TAKE_PTR(attempt->look)->job, late);
+}
+
 void attempt_free(Attempt *attempt) {
     if (!attempt)
         return;
     disconnect(attempt);
-    stop_locating(attempt);
+    if (attempt->looking)
+        abandon_look(attempt, false);
+    look_free(attempt->look);
     sd_event_source_disable_unref(attempt->deadline);
     sd_event_unref(attempt->event);
-    locator_free(attempt->locator);
-    target_done(&attempt->target);
     facts_free(attempt->facts);
     failure_done(&attempt->failure);
     free(attempt);
@@ -114,6 +116,33 @@ uint64_t attempt_serial(const Attempt *attempt) {
     return attempt->serial;
 }
 
+static int begin_look(Attempt *attempt) {
+    int r = workers_submit(attempt->workers, &attempt->look->job);
+    if (r < 0)
+        return r;
+    attempt->looking = r == SUBMIT_OK;
+    if (attempt->looking)
+        return PROGRESS_WAITING;
+    _cleanup_(failure_done) Failure failure = {0};
+    failure_set(&failure, OUTCOME_TIMEOUT, NULL, 0,
+                "not looked at: a look at the process, or at others of its user, blocks in the "
+                "kernel");
+    failure_merge(&attempt->failure, &failure);
+    return PROGRESS_ENDED;
+}
+
+static int ask_next(Attempt *attempt) {
+    attempt->look->same_socket = false;
+    return begin_look(attempt);
+}
+
+static int ask_older(Attempt *attempt) {
+    disconnect(attempt);
+    attempt->look->same_socket = true;
+    attempt->look->version--;
+    return begin_look(attempt);
+}
+
 // Waits for the reply's header on a connection that has the question.
 static int adopt_connection(Attempt *attempt, int fd) {
     attempt->fd = fd;
@@ -121,153 +150,53 @@ static int adopt_connection(Attempt *attempt, int fd) {
     attempt->reply = malloc(attempt->wanted);
     if (!attempt->reply)
         return -ENOMEM;
-    return sd_event_add_io(attempt->event, &attempt->readable, fd, EPOLLIN, on_readable, attempt);
-}
-
-// Asks at attempt->path. STEP_DONE: the question is out; STEP_FAILED: merged, *ret_outcome tells.
-static int ask(Attempt *attempt, Outcome *ret_outcome) {
-    _cleanup_(failure_done) Failure failure = {0};
-    int fd;
-    int r = connection_ask(&attempt->target, attempt->path, attempt->version, &fd, &failure);
-    if (r == STEP_DONE) {
-        r = adopt_connection(attempt, fd);
-        return r < 0 ? r : STEP_DONE;
-    }
-    if (r == STEP_FAILED) {
-        *ret_outcome = failure.outcome;
-        failure_merge(&attempt->failure, &failure);
-    }
-    return r;
-}
-
-// Puts the next path to ask, of those known so far, into attempt->path; false where there is none.
-static bool next_path(Attempt *attempt) {
-    if (!attempt->hint_used) {
-        attempt->hint_used = true;
-        if (attempt->hint[0]) {
-            memcpy(attempt->path, attempt->hint, sizeof attempt->path);
-            return true;
-        }
-    }
-    while (attempt->candidates && attempt->candidates_used < attempt->candidates->count) {
-        const char *path = attempt->candidates->paths[attempt->candidates_used++];
-        if (strcmp(path, attempt->hint) == 0)
-            continue;
-        memcpy(attempt->path, path, sizeof attempt->path);
-        return true;
-    }
-    return false;
-}
-
-// A socket that is not there, not alive or not the process's own says nothing of the next one. Nor
-// does one that does not speak the protocol, unless it has the name of one that should.
-static bool leaves_others(const Attempt *attempt, Outcome outcome) {
-    return outcome == OUTCOME_NO_SOCKET || outcome == OUTCOME_REFUSED ||
-           outcome == OUTCOME_HUNG_UP || outcome == OUTCOME_NOT_OWNER ||
-           (outcome == OUTCOME_PROTOCOL_ERROR && !unix_table_is_diagnostic(attempt->path));
-}
-
-// One step of the locator; STEP_DONE: there are candidates.
-static int locate(Attempt *attempt) {
-    _cleanup_(failure_done) Failure failure = {0};
-    int r = STEP_DONE;
-    if (!attempt->locator)
-        r = locator_new(&attempt->target, &attempt->locator, &failure);
-    if (r == STEP_DONE)
-        r = locator_step(attempt->locator, &attempt->candidates, &failure);
-    if (r == STEP_FAILED)
-        failure_merge(&attempt->failure, &failure);
-    if (r == LOCATOR_MORE && !attempt->locating) {
-        int enabled = sd_event_add_defer(attempt->event, &attempt->locating, on_locating, attempt);
-        if (enabled >= 0)
-            enabled = sd_event_source_set_enabled(attempt->locating, SD_EVENT_ON);
-        if (enabled < 0)
-            return enabled;
-    }
-    if (r != LOCATOR_MORE)
-        stop_locating(attempt);
-    return r;
-}
-
-static int ask_next(Attempt *attempt) {
-    for (;;) {
-        if (!next_path(attempt)) {
-            // All that were found have been asked, or none has been looked for yet.
-            int r = attempt->candidates ? STEP_FAILED : locate(attempt);
-            if (r == STEP_DONE)
-                continue;
-            return r < 0 ? r : r == LOCATOR_MORE ? PROGRESS_WAITING : PROGRESS_ENDED;
-        }
-        attempt->version = IPC_VERSION_NEWEST;
-        Outcome outcome = OUTCOME_NOT_TRIED;
-        int r = ask(attempt, &outcome);
-        if (r != STEP_FAILED)
-            return r < 0 ? r : PROGRESS_WAITING;
-        if (!leaves_others(attempt, outcome))
-            return PROGRESS_ENDED;
-    }
-}
-
-static int read_facts(Attempt *attempt) {
-    _cleanup_(failure_done) Failure failure = {0};
-    int r = target_facts(&attempt->target, &attempt->facts, &failure);
-    if (r == STEP_FAILED)
-        failure_merge(&attempt->failure, &failure);
-    return r;
-}
-
-static int begin(Attempt *attempt) {
-    int r = sd_event_add_time_relative(attempt->event, &attempt->deadline, CLOCK_MONOTONIC,
-                                       BOUND_PROBE_MS * USEC_PER_MSEC, DEADLINE_ACCURACY_US,
-                                       on_deadline, attempt);
-    if (r < 0)
-        return r;
-
-    _cleanup_(failure_done) Failure failure = {0};
-    ProcessKey key = attempt->target.key;
-    r = target_open(&key, &attempt->target, &failure);
-    if (r == STEP_FAILED)
-        failure_merge(&attempt->failure, &failure);
-    if (r != STEP_DONE)
-        return r < 0 ? r : PROGRESS_ENDED;
-
-    r = ask_next(attempt);
-    if (r != PROGRESS_WAITING)
-        return r;
-    r = read_facts(attempt);
-    if (r != STEP_DONE)
-        return r < 0 ? r : PROGRESS_ENDED;
-    return PROGRESS_WAITING;
-}
-
-// Facts of a process that did not answer: without what is told only of those that did.
-static void complete_facts(Attempt *attempt) {
-    // What the daemon lacks for the facts it can do without: this is not the last attempt.
-    if (!attempt->facts)
-        (void)read_facts(attempt);
-    if (!attempt->facts)
-        return;
-    free(attempt->facts->arguments);
-    attempt->facts->arguments = NULL;
-    attempt->facts->arguments_size = 0;
-    attempt->facts->arguments_truncated = false;
+    int r = sd_event_add_io(attempt->event, &attempt->readable, fd, EPOLLIN, on_readable, attempt);
+    return r < 0 ? r : PROGRESS_WAITING;
 }
 
 // The process may simply have ended, or be stopped.
-static void complete_failure(Attempt *attempt) {
+static void explain_failure(Attempt *attempt) {
     Failure *failure = &attempt->failure;
-    if (attempt->target.directory < 0)
+    const Target *target = &attempt->look->target;
+    if (target->directory < 0)
         return;
-    if (!target_is_alive(&attempt->target)) {
+    if (!target_is_alive(target)) {
         failure_set(failure, OUTCOME_VANISHED, NULL, 0, "it has ended");
     } else if (failure->outcome == OUTCOME_TIMEOUT) {
-        char run_state = target_run_state(&attempt->target);
+        char run_state = target_run_state(target);
         if (run_state == 'T')
             failure_append(failure, "; the process is stopped");
         else if (run_state == 't')
             failure_append(failure, "; the process is stopped by a debugger");
     }
-    complete_facts(attempt);
+}
+
+// What is told only of those that answered.
+static void drop_arguments(Facts *facts) {
+    free(facts->arguments);
+    facts->arguments = NULL;
+    facts->arguments_size = 0;
+    facts->arguments_truncated = false;
+}
+
+// The facts that are told. Negative where the daemon lacks something.
+static int conclude(Attempt *attempt) {
+    if (!attempt->look)
+        return 0;
+    const char *path = attempt->look->path;
+    attempt->facts = TAKE_PTR(attempt->look->facts);
+    if (attempt->failure.outcome != OUTCOME_ANSWERED) {
+        explain_failure(attempt);
+        path = attempt->failure.path;
+        if (attempt->facts)
+            drop_arguments(attempt->facts);
+    }
+    if (attempt->facts && path[0]) {
+        attempt->facts->socket_path = strdup(path);
+        if (!attempt->facts->socket_path)
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 // Where a step led: keeps waiting, or ends the attempt, which may be freed then.
@@ -275,34 +204,44 @@ static void settle(Attempt *attempt, int progress) {
     if (progress == PROGRESS_WAITING)
         return;
     disconnect(attempt);
-    stop_locating(attempt);
     attempt->deadline = sd_event_source_disable_unref(attempt->deadline);
-
-    const char *path = attempt->path;
-    if (progress >= 0 && attempt->failure.outcome != OUTCOME_ANSWERED) {
-        complete_failure(attempt);
-        path = attempt->failure.path;
-    }
-    if (progress >= 0 && attempt->facts && path[0]) {
-        attempt->facts->socket_path = strdup(path);
-        if (!attempt->facts->socket_path)
-            progress = -ENOMEM;
-    }
+    if (progress >= 0)
+        progress = conclude(attempt);
     if (progress < 0) {
         failure_set(&attempt->failure, OUTCOME_NOT_TRIED, NULL, -progress,
                     "the daemon lacks means");
         facts_free(attempt->facts);
         attempt->facts = NULL;
     }
-    target_done(&attempt->target);
+    look_free(attempt->look);
+    attempt->look = NULL;
     attempt->ended(attempt->userdata, attempt);
 }
 
-void attempt_start(Attempt *attempt, sd_event *event, AttemptEnded ended, void *userdata) {
+static int take_look(Attempt *attempt) {
+    Look *look = attempt->look;
+    if (look->result == STEP_DONE)
+        return adopt_connection(attempt, TAKE_FD(look->fd));
+    failure_merge(&attempt->failure, &look->failure);
+    return look->result < 0 ? look->result : PROGRESS_ENDED;
+}
+
+static void on_looked(Job *job) {
+    Attempt *attempt = ((Look *)job)->owner;
+    attempt->looking = false;
+    settle(attempt, take_look(attempt));
+}
+
+void attempt_start(Attempt *attempt, sd_event *event, Workers *workers, AttemptEnded ended,
+                   void *userdata) {
     attempt->event = sd_event_ref(event);
+    attempt->workers = workers;
     attempt->ended = ended;
     attempt->userdata = userdata;
-    settle(attempt, begin(attempt));
+    int r = sd_event_add_time_relative(event, &attempt->deadline, CLOCK_MONOTONIC,
+                                       BOUND_PROBE_MS * USEC_PER_MSEC, DEADLINE_ACCURACY_US,
+                                       on_deadline, attempt);
+    settle(attempt, r < 0 ? r : begin_look(attempt));
 }
 
 Input attempt_take_input(Attempt *attempt) {
@@ -320,9 +259,9 @@ Input attempt_take_input(Attempt *attempt) {
 
 // It answered: failures of other sockets no longer count.
 static int answered(Attempt *attempt, IpcProcessInfo *info) {
-    Facts *facts = attempt->facts;
+    Facts *facts = attempt->look->facts;
     // Whose it is decides who sees it, and that may have changed since the attempt began.
-    int r = target_credentials(&attempt->target, facts);
+    int r = target_credentials(&attempt->look->target, facts);
     if (r < 0)
         return r;
     failure_done(&attempt->failure);
@@ -342,15 +281,7 @@ static int misbehaved(Attempt *attempt, Failure *failure) {
     Outcome outcome = failure->outcome;
     failure_merge(&attempt->failure, failure);
     disconnect(attempt);
-    return leaves_others(attempt, outcome) ? ask_next(attempt) : PROGRESS_ENDED;
-}
-
-static int ask_older(Attempt *attempt) {
-    disconnect(attempt);
-    attempt->version--;
-    Outcome outcome;
-    int r = ask(attempt, &outcome);
-    return r < 0 ? r : r == STEP_DONE ? PROGRESS_WAITING : PROGRESS_ENDED;
+    return look_leaves_others(attempt->look, outcome) ? ask_next(attempt) : PROGRESS_ENDED;
 }
 
 // All bytes that were wanted are here.
@@ -361,8 +292,8 @@ static int look_at_reply(Attempt *attempt) {
     uint32_t code;
     size_t wanted;
 
-    int r = ipc_reply_parse(attempt->version, attempt->reply, attempt->size, &info, &wanted, &code,
-                            &fault);
+    int r = ipc_reply_parse(attempt->look->version, attempt->reply, attempt->size, &info, &wanted,
+                            &code, &fault);
     if (r < 0)
         return r;
     switch ((IpcResult)r) {
@@ -370,7 +301,7 @@ static int look_at_reply(Attempt *attempt) {
         return answered(attempt, &info);
     case IPC_UNKNOWN_COMMAND:
         // .NET Core 3.1 knows none of them; its port works all the same.
-        return attempt->version > 1 ? ask_older(attempt) : answered(attempt, NULL);
+        return attempt->look->version > 1 ? ask_older(attempt) : answered(attempt, NULL);
     case IPC_ERROR_REPLY:
         return answered(attempt, NULL);
     case IPC_MORE: {
@@ -383,8 +314,8 @@ static int look_at_reply(Attempt *attempt) {
     }
     case IPC_BAD:
     default:
-        failure_set(&failure, OUTCOME_PROTOCOL_ERROR, attempt->path, 0,
-                    "its answer to ProcessInfo%d is none: %s", attempt->version, fault);
+        failure_set(&failure, OUTCOME_PROTOCOL_ERROR, attempt->look->path, 0,
+                    "its answer to ProcessInfo%d is none: %s", attempt->look->version, fault);
         return misbehaved(attempt, &failure);
     }
 }
@@ -392,10 +323,10 @@ static int look_at_reply(Attempt *attempt) {
 static int hung_up(Attempt *attempt, int error) {
     _cleanup_(failure_done) Failure failure = {0};
     if (attempt->size == 0)
-        failure_set(&failure, OUTCOME_HUNG_UP, attempt->path, error,
+        failure_set(&failure, OUTCOME_HUNG_UP, attempt->look->path, error,
                     "closed the connection without an answer");
     else
-        failure_set(&failure, OUTCOME_PROTOCOL_ERROR, attempt->path, error,
+        failure_set(&failure, OUTCOME_PROTOCOL_ERROR, attempt->look->path, error,
                     "closed the connection after %zu bytes of its answer", attempt->size);
     return misbehaved(attempt, &failure);
 }
@@ -424,13 +355,6 @@ static int receive(Attempt *attempt) {
     }
 }
 
-static int on_locating(sd_event_source *source, void *userdata) {
-    Attempt *attempt = userdata;
-    (void)source;
-    settle(attempt, ask_next(attempt));
-    return 0;
-}
-
 static int on_readable(sd_event_source *source, int fd, uint32_t events, void *userdata) {
     Attempt *attempt = userdata;
     (void)source;
@@ -445,13 +369,18 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
     _cleanup_(failure_done) Failure failure = {0};
     (void)source;
     (void)usec;
-    if (attempt->locating)
-        failure_set(&failure, OUTCOME_TIMEOUT, NULL, 0, "its sockets were not found within %d ms",
+    if (!attempt->looking)
+        failure_set(&failure, OUTCOME_TIMEOUT, attempt->look->path, 0,
+                    "no whole answer to ProcessInfo%d within %d ms (%zu bytes)",
+                    attempt->look->version, BOUND_PROBE_MS, attempt->size);
+    else if (abandon_look(attempt, true))
+        failure_set(&failure, OUTCOME_TIMEOUT, NULL, 0,
+                    "a look at the process blocks in the kernel, for more than %d ms",
                     BOUND_PROBE_MS);
     else
-        failure_set(&failure, OUTCOME_TIMEOUT, attempt->path, 0,
-                    "no whole answer to ProcessInfo%d within %d ms (%zu bytes)", attempt->version,
-                    BOUND_PROBE_MS, attempt->size);
+        failure_set(&failure, OUTCOME_TIMEOUT, NULL, 0,
+                    "not looked at within %d ms: looks at other processes block in the kernel",
+                    BOUND_PROBE_MS);
     failure_merge(&attempt->failure, &failure);
     settle(attempt, PROGRESS_ENDED);
     return 0;

@@ -5,6 +5,8 @@
 #include <systemd/sd-event.h>
 
 #include "input.h"
+#include "probe.h"
+#include "workers.h"
 
 typedef struct Attempt Attempt;
 
@@ -12,12 +14,14 @@ typedef struct Attempt Attempt;
 typedef void (*AttemptEnded)(void *userdata, Attempt *attempt);
 
 // Neither opens nor asks anything yet. -ENOMEM. The caller owns *ret.
-int attempt_new(uint64_t serial, const ProcessKey *key, const char *socket_hint, Attempt **ret);
-// Closes what is open, at any time.
+int attempt_new(uint64_t serial, const ProbeTarget *target, Attempt **ret);
+// Closes what is open, at any time; what a thread has of it is freed when that returns.
 void attempt_free(Attempt *attempt);
 
 // To be called from the loop: an attempt that fails at once has ended before this returns.
-void attempt_start(Attempt *attempt, sd_event *event, AttemptEnded ended, void *userdata);
+// `workers` is borrowed.
+void attempt_start(Attempt *attempt, sd_event *event, Workers *workers, AttemptEnded ended,
+                   void *userdata);
 bool attempt_is_started(const Attempt *attempt);
 
 uint64_t attempt_serial(const Attempt *attempt);

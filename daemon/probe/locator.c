@@ -1,8 +1,8 @@
 // The table of Unix sockets names path and inode of every listener in the target's network
 // namespace, its descriptors say which of them it holds. Right under any TMPDIR, with cut names, in
 // other pid and time namespaces, since nothing is computed. A child of fork() holds its parent's
-// socket as well; SO_PEERCRED tells them apart later. Both lists are as long as somebody likes, so
-// they are read in steps between which the loop goes on.
+// socket as well; SO_PEERCRED tells them apart later. Both lists are as long as somebody likes, and
+// opening them may block: this is for a worker's thread.
 //
 // Where a socket with the runtime's own name is there, no other is considered: the rest are the
 // application's, and a question they do not understand is a disturbance.
@@ -19,11 +19,7 @@
 #include "procfs.h"
 #include "unix_table.h"
 
-// What a read of net/unix costs, in descriptors looked at.
-enum {
-    TABLE_READ = 4096, // as much as the kernel gives at once
-    TABLE_READ_COST = 32,
-};
+enum { TABLE_READ = 4096 }; // as much as the kernel gives at once
 
 typedef struct Inodes {
     uint64_t *items; // owned
@@ -31,36 +27,27 @@ typedef struct Inodes {
     size_t capacity;
 } Inodes;
 
-struct Locator {
+typedef struct Locator {
     const Target *target; // borrowed
+    Inodes inodes;        // of the sockets among its descriptors, sorted
 
-    // First the sockets among its descriptors.
-    DIR *descriptors; // owned, NULL once read
-    size_t descriptors_seen;
-    Inodes inodes; // sorted once read
-
-    // Then the table.
-    int table; // owned, -1 until then
     size_t table_read;
     char text[2 * TABLE_READ]; // the table from the beginning of a line
     size_t text_size;
 
     Candidates named; // as the runtime names its default socket
     Candidates others;
-};
+} Locator;
 
-static void locator_freep(Locator **locator) {
-    locator_free(*locator);
-}
-
-void locator_free(Locator *locator) {
-    if (!locator)
-        return;
-    if (locator->descriptors)
-        closedir(locator->descriptors);
-    safe_close(locator->table);
+static void locator_free(Locator *locator) {
     free(locator->inodes.items);
     free(locator);
+}
+DEFINE_CLEANUP(Locator *, locator_free);
+
+static void closedirp(DIR **directory) {
+    if (*directory)
+        closedir(*directory);
 }
 
 static int unreadable(int error, const char *what, Failure *failure) {
@@ -70,23 +57,6 @@ static int unreadable(int error, const char *what, Failure *failure) {
     failure_set(failure, gone ? OUTCOME_VANISHED : OUTCOME_PERMISSION_DENIED, NULL, error,
                 "reading its %s", what);
     return STEP_FAILED;
-}
-
-int locator_new(const Target *target, Locator **ret, Failure *failure) {
-    _cleanup_(locator_freep) Locator *locator = malloc(sizeof *locator);
-    if (!locator)
-        return -ENOMEM;
-    *locator = (Locator){.target = target, .table = -1};
-
-    _cleanup_close_ int fd = openat(target->directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return unreadable(errno, "descriptors", failure);
-    locator->descriptors = fdopendir(fd);
-    if (!locator->descriptors)
-        return -errno;
-    TAKE_FD(fd);
-    *ret = TAKE_PTR(locator);
-    return STEP_DONE;
 }
 
 static int inodes_add(Inodes *inodes, uint64_t inode) {
@@ -107,33 +77,32 @@ static int compare_inodes(const void *left, const void *right) {
     return (l > r) - (l < r);
 }
 
-// From the descriptors to the table.
-static int turn_over(Locator *locator, Failure *failure) {
+static int read_descriptors(Locator *locator, Failure *failure) {
+    _cleanup_close_ int fd =
+        openat(locator->target->directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return unreadable(errno, "descriptors", failure);
+    _cleanup_(closedirp) DIR *descriptors = fdopendir(fd);
+    if (!descriptors)
+        return -errno;
+    (void)TAKE_FD(fd);
+
+    // An error ends the list as its end does: the process is going.
     Inodes *inodes = &locator->inodes;
-    closedir(locator->descriptors);
-    locator->descriptors = NULL;
+    const struct dirent *entry;
+    for (size_t seen = 0; seen < BOUND_PROC_DESCRIPTORS && (entry = readdir(descriptors)); seen++) {
+        char link[64]; // a longer one is no socket's
+        uint64_t inode;
+        if (procfs_read_link(dirfd(descriptors), entry->d_name, link, sizeof link) < 0 ||
+            !procfs_text_socket_link(link, &inode))
+            continue;
+        int r = inodes_add(inodes, inode);
+        if (r < 0)
+            return r;
+    }
     if (inodes->count > 0)
         qsort(inodes->items, inodes->count, sizeof *inodes->items, compare_inodes);
-
-    locator->table = openat(locator->target->directory, "net/unix", O_RDONLY | O_CLOEXEC);
-    if (locator->table < 0)
-        return unreadable(errno, "table of Unix sockets", failure);
-    return LOCATOR_MORE;
-}
-
-static int read_descriptor(Locator *locator, Failure *failure) {
-    // An error ends the list as its end does: the process is going.
-    const struct dirent *entry = readdir(locator->descriptors);
-    if (!entry || locator->descriptors_seen++ == BOUND_PROC_DESCRIPTORS)
-        return turn_over(locator, failure);
-
-    char link[64]; // a longer one is no socket's
-    uint64_t inode;
-    if (procfs_read_link(dirfd(locator->descriptors), entry->d_name, link, sizeof link) < 0 ||
-        !procfs_text_socket_link(link, &inode))
-        return LOCATOR_MORE;
-    int r = inodes_add(&locator->inodes, inode);
-    return r < 0 ? r : LOCATOR_MORE;
+    return STEP_DONE;
 }
 
 static void candidates_add(Candidates *candidates, const char *path) {
@@ -171,32 +140,33 @@ static void take_lines(Locator *locator) {
 }
 
 static int read_table(Locator *locator, Failure *failure) {
-    if (locator->table_read >= BOUND_SOCKET_TABLE || locator->named.count == BOUND_CANDIDATES)
-        return STEP_DONE;
-    ssize_t n = read(locator->table, locator->text + locator->text_size, TABLE_READ);
-    if (n < 0 && errno != EINTR)
+    _cleanup_close_ int table =
+        openat(locator->target->directory, "net/unix", O_RDONLY | O_CLOEXEC);
+    if (table < 0)
         return unreadable(errno, "table of Unix sockets", failure);
-    if (n == 0)
-        return STEP_DONE;
-    if (n > 0) {
+    while (locator->table_read < BOUND_SOCKET_TABLE && locator->named.count < BOUND_CANDIDATES) {
+        ssize_t n = read(table, locator->text + locator->text_size, TABLE_READ);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return unreadable(errno, "table of Unix sockets", failure);
+        if (n == 0)
+            break;
         locator->table_read += (size_t)n;
         locator->text_size += (size_t)n;
         take_lines(locator);
     }
-    return LOCATOR_MORE;
+    return STEP_DONE;
 }
 
-int locator_step(Locator *locator, const Candidates **ret, Failure *failure) {
-    int r = LOCATOR_MORE;
-    for (int cost = 0; r == LOCATOR_MORE && cost < BOUND_LOCATE_STEP;) {
-        if (locator->descriptors) {
-            r = read_descriptor(locator, failure);
-            cost++;
-        } else {
-            r = read_table(locator, failure);
-            cost += TABLE_READ_COST;
-        }
-    }
+int locator_find(const Target *target, Candidates *ret, Failure *failure) {
+    _cleanup_(locator_freep) Locator *locator = malloc(sizeof *locator);
+    if (!locator)
+        return -ENOMEM;
+    *locator = (Locator){.target = target};
+    int r = read_descriptors(locator, failure);
+    if (r == STEP_DONE)
+        r = read_table(locator, failure);
     if (r != STEP_DONE)
         return r;
 
@@ -208,6 +178,6 @@ int locator_step(Locator *locator, const Candidates **ret, Failure *failure) {
                         : "the table of Unix sockets is too long to find its own");
         return STEP_FAILED;
     }
-    *ret = found;
+    *ret = *found;
     return STEP_DONE;
 }

@@ -5,20 +5,12 @@
 #include "bounds.h"
 #include "target.h"
 
-typedef struct Locator Locator;
-
 typedef struct Candidates {
     size_t count;
     char paths[BOUND_CANDIDATES][SOCKET_PATH_SIZE]; // as bound
 } Candidates;
 
-// `target` is borrowed until the locator is freed. The caller owns *ret.
-int locator_new(const Target *target, Locator **ret, Failure *failure);
-void locator_free(Locator *locator);
-
-// Looks on for a bounded while. LOCATOR_MORE: not at the end yet. STEP_DONE: *ret, borrowed from
-// the locator, are one or more paths of the target's own listening stream sockets, those with the
-// name of a default diagnostic socket; where it has none, its others. STEP_FAILED:
-// OUTCOME_NO_SOCKET.
-enum { LOCATOR_MORE = STEP_DONE + 1 };
-int locator_step(Locator *locator, const Candidates **ret, Failure *failure);
+// STEP_DONE: *ret are one or more paths of the target's own listening stream sockets, those with
+// the name of a default diagnostic socket; where it has none, its others. STEP_FAILED with
+// OUTCOME_NO_SOCKET: it has none at all. May block.
+int locator_find(const Target *target, Candidates *ret, Failure *failure);

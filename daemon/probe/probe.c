@@ -34,7 +34,8 @@ typedef struct Entry {
 } Entry;
 
 struct ProbePool {
-    sd_event *event; // referenced
+    sd_event *event;  // referenced
+    Workers *workers; // owned
     size_t limit;
     size_t uid_limit; // of a uid other than 0
     ProbeInput input;
@@ -185,7 +186,7 @@ static int on_turn(sd_event_source *source, void *userdata) {
     pool->counters.in_flight++;
     entry->lane->in_flight++;
     int r = update_turn(pool);
-    attempt_start(entry->attempt, pool->event, on_ended, entry);
+    attempt_start(entry->attempt, pool->event, pool->workers, on_ended, entry);
     return r;
 }
 
@@ -205,7 +206,9 @@ int probe_pool_new(sd_event *event, size_t attempts, ProbeInput input, void *use
     TAILQ_INIT(&pool->running);
     TAILQ_INIT(&pool->lanes);
 
-    int r = sd_event_add_defer(event, &pool->turn, on_turn, pool);
+    int r = workers_new(event, &pool->workers);
+    if (r >= 0)
+        r = sd_event_add_defer(event, &pool->turn, on_turn, pool);
     if (r >= 0)
         r = update_turn(pool);
     if (r < 0) {
@@ -221,18 +224,18 @@ void probe_pool_free(ProbePool *pool) {
         return;
     tdestroy(pool->entries, entry_free);
     tdestroy(pool->lanes_by_uid, free);
+    workers_free(pool->workers);
     sd_event_source_disable_unref(pool->turn);
     sd_event_unref(pool->event);
     free(pool);
 }
 
-int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, uid_t uid,
-                const char *socket_hint) {
+int probe_start(ProbePool *pool, uint64_t serial, const ProbeTarget *target) {
     _cleanup_(entry_freep) Entry *entry = malloc(sizeof *entry);
     if (!entry)
         return -ENOMEM;
-    *entry = (Entry){.serial = serial, .pid = key->pid, .pool = pool};
-    int r = attempt_new(serial, key, socket_hint, &entry->attempt);
+    *entry = (Entry){.serial = serial, .pid = target->key.pid, .pool = pool};
+    int r = attempt_new(serial, target, &entry->attempt);
     if (r < 0)
         return r;
 
@@ -240,7 +243,7 @@ int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, uid_t u
     if (!slot)
         return -ENOMEM;
     assert(*slot == entry);
-    entry->lane = lane_of(pool, uid);
+    entry->lane = lane_of(pool, target->uid);
     if (!entry->lane) {
         tdelete(entry, &pool->entries, compare_entries);
         return -ENOMEM;
@@ -266,6 +269,7 @@ void probe_cancel(ProbePool *pool, uint64_t serial) {
     entry_free(entry);
 }
 
-const ProbeCounters *probe_counters(const ProbePool *pool) {
+const ProbeCounters *probe_counters(ProbePool *pool) {
+    pool->counters.stuck = workers_stuck(pool->workers);
     return &pool->counters;
 }

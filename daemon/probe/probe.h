@@ -1,6 +1,7 @@
 // Asks one process one question: finds its diagnostic socket, makes sure whose it is, sends one
-// ProcessInfo request, reads one reply. A bounded pool of such attempts on the event loop; what
-// does not fit waits in order of arrival.
+// ProcessInfo request, reads one reply. A bounded pool of such attempts; what does not fit waits in
+// order of arrival. All that a process can make block is done on threads of their own, so that the
+// loop never waits; everything else, and every decision, is the loop's.
 //
 // What is promised to the process (docs/security.md): at most one connection at a time, the whole
 // request at once, one absolute deadline, nothing else ever sent, none of its files touched, no
@@ -25,10 +26,16 @@ int probe_pool_new(sd_event *event, size_t attempts, ProbeInput input, void *use
                    ProbePool **ret);
 void probe_pool_free(ProbePool *pool);
 
-// One attempt at the process of this key and uid; `socket_hint` ("" for none) is tried first.
-// `serial` names the attempt in its input and must not be in the pool already. -ENOMEM.
-int probe_start(ProbePool *pool, uint64_t serial, const ProcessKey *key, uid_t uid,
-                const char *socket_hint);
+typedef struct ProbeTarget {
+    ProcessKey key;          // start_ticks may be START_TICKS_UNKNOWN
+    uid_t uid;               // to whose account it goes
+    const char *socket_hint; // tried first, "" for none
+    bool wants_protection;   // in the facts
+} ProbeTarget;
+
+// One attempt at this process. `serial` names the attempt in its input and must not be in the pool
+// already. -ENOMEM.
+int probe_start(ProbePool *pool, uint64_t serial, const ProbeTarget *target);
 // Ends it, or takes it out of the queue; no input follows. Not having it is no error.
 void probe_cancel(ProbePool *pool, uint64_t serial);
 
@@ -38,5 +45,6 @@ typedef struct ProbeCounters {
     uint64_t failed;
     size_t in_flight;
     size_t waiting;
+    size_t stuck; // threads that a process keeps waiting, beyond an attempt's deadline
 } ProbeCounters;
-const ProbeCounters *probe_counters(const ProbePool *pool);
+const ProbeCounters *probe_counters(ProbePool *pool);

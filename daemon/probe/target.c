@@ -2,6 +2,10 @@
 // descriptor does not. The start time is compared once, when it is opened; from then on a read that
 // succeeds is of the same life. libsystemd takes a pid, so what it says counts only if the process
 // is still there afterwards.
+//
+// While an execve of the process is under way, and a process can hold one up for good, the kernel
+// lets nobody read most of what is below /proc/PID: all this is for a worker's thread. Its status
+// is not among that, so what the loop asks afterwards is answered from there.
 // SPDX-License-Identifier: MIT
 #include "target.h"
 
@@ -66,7 +70,8 @@ int target_open(const ProcessKey *key, Target *ret, Failure *failure) {
     r = read_stat(&target, &start_ticks, &run_state);
     if (r < 0)
         return unreadable(-r, "stat", failure);
-    if (start_ticks != key->start_ticks || is_zombie(run_state)) {
+    if ((key->start_ticks != START_TICKS_UNKNOWN && start_ticks != key->start_ticks) ||
+        is_zombie(run_state)) {
         failure_set(failure, OUTCOME_VANISHED, NULL, 0, "it has ended");
         return STEP_FAILED;
     }
@@ -84,23 +89,44 @@ void target_done(Target *target) {
         target->directory = safe_close(target->directory);
 }
 
+static int read_life(const Target *target, StatusLife *ret) {
+    char text[BOUND_PROC_FILE];
+    size_t size;
+    int r = procfs_read(target->directory, "status", text, sizeof text, &size);
+    if (r < 0)
+        return r;
+    bool cut = r > 0;
+    r = procfs_text_status_life(text, ret);
+    // A long list of groups stands before what tells of its memory.
+    ret->has_memory |= cut;
+    return r;
+}
+
 bool target_is_alive(const Target *target) {
-    // An exiting process gives up its memory, and this link with it, before it closes its
-    // descriptors: a connection that broke off since its peer was killed is told apart here.
-    char link[8];
-    int r = procfs_read_link(target->directory, "exe", link, sizeof link);
-    if (r == -EACCES || r == -EPERM)
-        return !is_zombie(target_run_state(target));
-    return r >= 0 || !is_gone(-r);
+    // An exiting process gives up its memory before it closes its descriptors: a connection that
+    // broke off since its peer was killed is told apart here.
+    StatusLife life = {0};
+    int r = read_life(target, &life);
+    return r >= 0 ? life.has_memory && !is_zombie(life.run_state) : !is_gone(-r);
 }
 
 char target_run_state(const Target *target) {
-    uint64_t start_ticks;
-    char run_state;
-    int r = read_stat(target, &start_ticks, &run_state);
+    StatusLife life = {0};
+    int r = read_life(target, &life);
     if (r >= 0)
-        return run_state;
+        return life.run_state;
     return is_gone(-r) ? 'X' : '?';
+}
+
+static int on_maps_line(void *userdata, const char *line, __attribute__((unused)) size_t size) {
+    return procfs_text_is_mapping(line, userdata);
+}
+
+void target_protection(const Target *target, Facts *facts) {
+    int protection;
+    int r = procfs_each_line(target->directory, "maps", BOUND_PROC_MAPS, on_maps_line, &protection);
+    if (r == 1)
+        facts->protection = protection;
 }
 
 static int read_command(const Target *target, Facts *facts) {

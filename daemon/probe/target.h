@@ -13,18 +13,25 @@ typedef struct Target {
 
 #define TARGET_CLOSED ((Target){.directory = -1})
 
-// Opens it and makes sure that it is this life. OUTCOME_VANISHED where it is not.
+// Opens it and makes sure that it is this life; with START_TICKS_UNKNOWN that it is one at all.
+// OUTCOME_VANISHED where it is not. May block.
 int target_open(const ProcessKey *key, Target *ret, Failure *failure);
 void target_done(Target *target);
 
-// False once it ended: from its exit on, before it is a zombie and before its sockets close.
+// False once it ended: from its exit on, before it is a zombie and before its sockets close. Never
+// blocks.
 bool target_is_alive(const Target *target);
-// The letter of /proc/PID/stat; 'X' once there is none, '?' where it cannot be read.
+// The letter of its run state; 'X' once there is none, '?' where it cannot be read. Never blocks.
 char target_run_state(const Target *target);
 
 // What /proc tells of it; what may not be read stays unknown. OUTCOME_VANISHED where it ended
-// meanwhile. The caller owns *ret.
+// meanwhile. The caller owns *ret. May block.
 int target_facts(const Target *target, Facts **ret, Failure *failure);
 
-// Its effective ids as they are now; where it has ended the facts stay as they are.
+// What its named mapping allows, from its maps; stays unknown where it has none, where it lies
+// beyond BOUND_PROC_MAPS, or where maps cannot be read, which is refused for some processes even to
+// root. May block.
+void target_protection(const Target *target, Facts *facts);
+
+// Its effective ids as they are now; where it has ended the facts stay as they are. Never blocks.
 int target_credentials(const Target *target, Facts *facts);

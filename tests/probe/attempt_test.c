@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <cmocka.h>
 
 #include "cleanup.h"
+#include "discovery_names.h"
 #include "fake_port.h"
 #include "ipc.h"
 #include "macro.h"
@@ -208,7 +210,8 @@ static void test_found_among_many(void **state) {
 
     // Cancelled on the way.
     ProcessKey key = key_of(getpid());
-    assert_int_equal(probe_start(fixture->pool, 1, &key, 0, ""), 0);
+    assert_int_equal(
+        probe_start(fixture->pool, 1, &(ProbeTarget){.key = key, .uid = 0, .socket_hint = ""}), 0);
     while (probe_counters(fixture->pool)->in_flight == 0)
         assert_true(sd_event_run(fixture->event, 0) >= 0);
     probe_cancel(fixture->pool, 1);
@@ -308,18 +311,24 @@ static void test_ends_meanwhile(void **state) {
     fixture_path(fixture, NAME, path);
     pid_t child = child_listening(path);
     ProcessKey key = key_of(child);
-    assert_int_equal(probe_start(fixture->pool, 1, &key, 0, path), 0);
+    assert_int_equal(
+        probe_start(fixture->pool, 1, &(ProbeTarget){.key = key, .uid = 0, .socket_hint = path}),
+        0);
     fixture_turn(fixture);
     assert_int_equal(probe_counters(fixture->pool)->in_flight, 1);
     kill(child, SIGKILL);
     fixture_wait(fixture, 1); // while it is a zombie
     assert_int_equal(fixture->results[0].probed.outcome, OUTCOME_VANISHED);
 
-    assert_int_equal(probe_start(fixture->pool, 2, &key, 0, path), 0);
+    assert_int_equal(
+        probe_start(fixture->pool, 2, &(ProbeTarget){.key = key, .uid = 0, .socket_hint = path}),
+        0);
     fixture_wait(fixture, 2);
     assert_int_equal(fixture->results[1].probed.outcome, OUTCOME_VANISHED);
     end_child(child);
-    assert_int_equal(probe_start(fixture->pool, 3, &key, 0, path), 0);
+    assert_int_equal(
+        probe_start(fixture->pool, 3, &(ProbeTarget){.key = key, .uid = 0, .socket_hint = path}),
+        0);
     fixture_wait(fixture, 3);
     assert_int_equal(fixture->results[2].probed.outcome, OUTCOME_VANISHED);
     assert_null(fixture->results[2].probed.facts);
@@ -331,10 +340,43 @@ static void test_another_life(void **state) {
     fake_port_init(fixture, &port, NAME, &fake_version3, 1);
     ProcessKey key = key_of(getpid());
     key.start_ticks--;
-    assert_int_equal(probe_start(fixture->pool, 1, &key, 0, port.path), 0);
+    assert_int_equal(probe_start(fixture->pool, 1,
+                                 &(ProbeTarget){.key = key, .uid = 0, .socket_hint = port.path}),
+                     0);
     fixture_wait(fixture, 1);
     assert_int_equal(fixture->results[0].probed.outcome, OUTCOME_VANISHED);
     assert_int_equal(port.connections_count, 0);
+    fake_port_done(&port);
+}
+
+// Whatever life the pid has, and what only the maps tell.
+static void test_any_life(void **state) {
+    Fixture *fixture = *state;
+    FakePort port;
+    fake_port_init(fixture, &port, NAME, &fake_version3, 1);
+    int file = memfd_create(DISCOVERY_MAPPING_NAME, MFD_CLOEXEC);
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, 4096), 0);
+    ProbeTarget target = {
+        .key = {.pid = getpid(), .start_ticks = START_TICKS_UNKNOWN},
+        .socket_hint = port.path,
+        .wants_protection = true,
+    };
+    static const int protections[] = {PROTECTION_UNKNOWN, PROT_READ | PROT_WRITE, PROT_NONE};
+    for (size_t i = 0; i < ELEMENTS_OF(protections); i++) {
+        void *mapping = MAP_FAILED;
+        if (protections[i] != PROTECTION_UNKNOWN) {
+            mapping = mmap(NULL, 4096, protections[i], MAP_PRIVATE, file, 0);
+            assert_ptr_not_equal(mapping, MAP_FAILED);
+        }
+        assert_int_equal(probe_start(fixture->pool, i, &target), 0);
+        fixture_wait(fixture, i + 1);
+        assert_int_equal(fixture->results[i].probed.outcome, OUTCOME_ANSWERED);
+        assert_int_equal(fixture->results[i].probed.facts->protection, protections[i]);
+        if (mapping != MAP_FAILED)
+            munmap(mapping, 4096);
+    }
+    close(file);
     fake_port_done(&port);
 }
 
@@ -390,11 +432,19 @@ static void test_no_descriptors(void **state) {
         close(lowest);
         none = (struct rlimit){.rlim_cur = (rlim_t)lowest + more, .rlim_max = before.rlim_max};
         size_t results = fixture->results_count;
-        assert_int_equal(probe_start(fixture->pool, 100 + more, &key, 0, port.path), 0);
-        // The port needs its own for the connection: only the attempt's first turn is starved.
+        assert_int_equal(
+            probe_start(fixture->pool, 100 + more,
+                        &(ProbeTarget){.key = key, .uid = 0, .socket_hint = port.path}),
+            0);
+        // The port needs its own for the connection: it accepts only when the look is long done,
+        // which is so when a failure came, or when none comes any more.
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-        assert_true(sd_event_run(fixture->event, 0) >= 0);
+        assert_true(sd_event_source_set_enabled(port.accepting, SD_EVENT_OFF) >= 0);
+        uint64_t end = instant_now().boottime_us + 100 * USEC_PER_MSEC;
+        while (fixture->results_count == results && instant_now().boottime_us < end)
+            assert_true(sd_event_run(fixture->event, 10 * USEC_PER_MSEC) >= 0);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_true(sd_event_source_set_enabled(port.accepting, SD_EVENT_ON) >= 0);
         fixture_wait(fixture, results + 1);
         const Input *input = &fixture->results[results];
         if (input->probed.outcome == OUTCOME_ANSWERED)
@@ -423,6 +473,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_stopped, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_ends_meanwhile, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_another_life, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_any_life, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_not_owner, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_full_backlog, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_no_descriptors, fixture_setup, fixture_teardown),

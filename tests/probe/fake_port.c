@@ -137,7 +137,9 @@ void fixture_wait(Fixture *fixture, size_t results) {
 const Input *fixture_probe(Fixture *fixture, pid_t pid, const char *hint) {
     ProcessKey key = key_of(pid);
     size_t before = fixture->results_count;
-    assert_int_equal(probe_start(fixture->pool, 1000 + before, &key, 0, hint), 0);
+    assert_int_equal(probe_start(fixture->pool, 1000 + before,
+                                 &(ProbeTarget){.key = key, .uid = 0, .socket_hint = hint}),
+                     0);
     assert_int_equal(fixture->results_count, before);
     fixture_wait(fixture, before + 1);
     const Input *input = &fixture->results[before];

@@ -15,7 +15,9 @@
 
 static void start_as(Fixture *fixture, uint64_t serial, pid_t pid, uid_t uid, const char *hint) {
     ProcessKey key = key_of(pid);
-    assert_int_equal(probe_start(fixture->pool, serial, &key, uid, hint), 0);
+    assert_int_equal(probe_start(fixture->pool, serial,
+                                 &(ProbeTarget){.key = key, .uid = uid, .socket_hint = hint}),
+                     0);
 }
 
 static void start(Fixture *fixture, uint64_t serial, pid_t pid, const char *hint) {
@@ -197,7 +199,9 @@ static void test_freed_in_callback(void **state) {
     fixture_new_pool(fixture, 1);
     ProcessKey gone = key_of(getpid());
     gone.start_ticks++;
-    assert_int_equal(probe_start(fixture->pool, 1, &gone, 0, port.path), 0);
+    assert_int_equal(probe_start(fixture->pool, 1,
+                                 &(ProbeTarget){.key = gone, .uid = 0, .socket_hint = port.path}),
+                     0);
     start(fixture, 2, getpid(), port.path);
     fixture_wait(fixture, 2);
     fixture->on_result = NULL;

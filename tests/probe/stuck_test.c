@@ -1,0 +1,197 @@
+// Attempts whose look blocks: the linker puts the fake look below in place of the real one, which
+// waits before it looks at the processes that the test names.
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bounds.h"
+#include "fake_port.h"
+#include "look.h"
+
+#define NAME "dotnet-diagnostic-1-2-socket"
+
+enum { HOSTILE_FROM = 1 << 23 }; // pids that no process has
+
+// Semaphores: one for each fake look that may go on, one for each that has begun.
+static atomic_int gate = -1, begun = -1;
+
+void __wrap_look_run(Look *look);
+void __real_look_run(Look *look);
+
+void __wrap_look_run(Look *look) {
+    eventfd_t taken;
+    if (look->target.key.pid >= HOSTILE_FROM) {
+        (void)eventfd_write(begun, 1);
+        (void)eventfd_read(gate, &taken);
+    }
+    __real_look_run(look);
+}
+
+static int set_up(void **state) {
+    gate = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    begun = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    assert_true(gate >= 0 && begun >= 0);
+    int r = fixture_setup(state);
+    if (r == 0)
+        fixture_new_pool(*state, BOUND_PROBES);
+    return r;
+}
+
+static int tear_down(void **state) {
+    int r = fixture_teardown(state);
+    close(gate);
+    close(begun);
+    return r;
+}
+
+static void start_hostile(Fixture *fixture, uint64_t serial, uid_t uid) {
+    ProbeTarget target = {
+        .key = {.pid = HOSTILE_FROM + (pid_t)serial, .start_ticks = 1},
+        .uid = uid,
+        .socket_hint = "",
+    };
+    assert_int_equal(probe_start(fixture->pool, serial, &target), 0);
+}
+
+static void await_begun(Fixture *fixture, unsigned count) {
+    eventfd_t taken;
+    fixture_turn(fixture);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(eventfd_read(begun, &taken), 0);
+}
+
+static const Input *last_result(const Fixture *fixture) {
+    return &fixture->results[fixture->results_count - 1];
+}
+
+// Until nothing waits any more, and no thread is left of it.
+static void let_go(Fixture *fixture, unsigned count) {
+    assert_int_equal(eventfd_write(gate, count), 0);
+    uint64_t end = instant_now().boottime_us + 5 * USEC_PER_SEC;
+    while (probe_counters(fixture->pool)->stuck > 0)
+        assert_true(instant_now().boottime_us < end);
+}
+
+static void start_good(Fixture *fixture, uint64_t serial, uid_t uid, const FakePort *port) {
+    ProbeTarget target = {.key = key_of(getpid()), .uid = uid, .socket_hint = port->path};
+    assert_int_equal(probe_start(fixture->pool, serial, &target), 0);
+}
+
+static void ends_with_timeout_and_others_go_on(void **state) {
+    Fixture *fixture = *state;
+    enum { STUCK = BOUND_LOOKS_STUCK_PER_UID };
+    FakePort port;
+    fake_port_init(fixture, &port, NAME, &fake_version3, 1);
+    uint64_t before = instant_now().boottime_us;
+    for (uint64_t serial = 1; serial <= STUCK; serial++)
+        start_hostile(fixture, serial, 1000);
+    await_begun(fixture, STUCK);
+    assert_int_equal(probe_counters(fixture->pool)->stuck, 0);
+
+    // The same user, another, root.
+    for (uint64_t i = 0; i < 3; i++) {
+        static const uid_t uids[] = {1000, 1001, 0};
+        start_good(fixture, 100 + i, uids[i], &port);
+        fixture_wait(fixture, i + 1);
+        assert_int_equal(last_result(fixture)->probed.outcome, OUTCOME_ANSWERED);
+    }
+    assert_true(instant_now().boottime_us < before + BOUND_PROBE_MS * USEC_PER_MSEC / 2);
+
+    fixture_wait(fixture, 3 + STUCK);
+    assert_true(instant_now().boottime_us >= before + BOUND_PROBE_MS * USEC_PER_MSEC);
+    for (size_t i = 3; i < 3 + STUCK; i++) {
+        assert_int_equal(fixture->results[i].probed.outcome, OUTCOME_TIMEOUT);
+        assert_detail(&fixture->results[i], "a look at the process blocks in the kernel");
+        assert_null(fixture->results[i].probed.facts);
+    }
+    assert_int_equal(probe_counters(fixture->pool)->stuck, STUCK);
+
+    // That user has had his; he waits no more, and takes no thread more.
+    before = instant_now().boottime_us;
+    start_good(fixture, 200, 1000, &port);
+    fixture_wait(fixture, 4 + STUCK);
+    assert_int_equal(last_result(fixture)->probed.outcome, OUTCOME_TIMEOUT);
+    assert_detail(last_result(fixture), "not looked at");
+    start_good(fixture, 201, 1001, &port);
+    fixture_wait(fixture, 5 + STUCK);
+    assert_int_equal(last_result(fixture)->probed.outcome, OUTCOME_ANSWERED);
+    assert_true(instant_now().boottime_us < before + BOUND_PROBE_MS * USEC_PER_MSEC / 2);
+
+    let_go(fixture, STUCK);
+    start_good(fixture, 202, 1000, &port);
+    fixture_wait(fixture, 6 + STUCK);
+    assert_int_equal(last_result(fixture)->probed.outcome, OUTCOME_ANSWERED);
+    fake_port_done(&port);
+}
+
+// Cancelled in a look, and before one.
+static void is_cancelled(void **state) {
+    Fixture *fixture = *state;
+    for (uint64_t serial = 1; serial <= BOUND_LOOKS_PER_UID + 2; serial++)
+        start_hostile(fixture, serial, 1000);
+    await_begun(fixture, BOUND_LOOKS_PER_UID);
+    for (uint64_t serial = 1; serial <= BOUND_LOOKS_PER_UID + 2; serial++)
+        probe_cancel(fixture->pool, serial);
+    assert_int_equal(probe_counters(fixture->pool)->in_flight, 0);
+    fixture_turn(fixture);
+    assert_int_equal(fixture->results_count, 0);
+    assert_int_equal(eventfd_write(gate, BOUND_LOOKS_PER_UID), 0);
+}
+
+// The process may never have had a turn, because of others of its user.
+static void has_no_turn(void **state) {
+    Fixture *fixture = *state;
+    for (uint64_t serial = 1; serial <= BOUND_LOOKS_PER_UID + 1; serial++)
+        start_hostile(fixture, serial, 1000);
+    await_begun(fixture, BOUND_LOOKS_PER_UID);
+    fixture_wait(fixture, BOUND_LOOKS_PER_UID + 1);
+    size_t without = 0;
+    for (size_t i = 0; i < fixture->results_count; i++) {
+        assert_int_equal(fixture->results[i].probed.outcome, OUTCOME_TIMEOUT);
+        without += strstr(fixture->results[i].probed.detail, "not looked at within") != NULL;
+    }
+    assert_int_equal(without, 1);
+    let_go(fixture, BOUND_LOOKS_PER_UID);
+}
+
+static void the_pool_ends_meanwhile(void **state) {
+    Fixture *fixture = *state;
+    start_hostile(fixture, 1, 1000);
+    start_hostile(fixture, 2, 0);
+    await_begun(fixture, 2);
+    uint64_t before = instant_now().boottime_us;
+    probe_pool_free(fixture->pool);
+    fixture->pool = NULL;
+    assert_true(instant_now().boottime_us < before + USEC_PER_SEC);
+    assert_int_equal(fixture->results_count, 0);
+    assert_int_equal(eventfd_write(gate, 2), 0);
+}
+
+// At last: these stay until the test ends, as those of a daemon do that is told to end.
+static void the_process_ends_meanwhile(void **state) {
+    Fixture *fixture = *state;
+    start_hostile(fixture, 1, 1000);
+    await_begun(fixture, 1);
+    probe_pool_free(fixture->pool);
+    fixture->pool = NULL;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(ends_with_timeout_and_others_go_on),
+        TEST(is_cancelled),
+        TEST(has_no_turn),
+        TEST(the_pool_ends_meanwhile),
+        TEST(the_process_ends_meanwhile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
