@@ -1,5 +1,9 @@
 // A pidfd becomes readable when its process has ended: no polling, and no other process is ever
 // taken for this one. A process has a tree node, a descriptor and an event source here.
+//
+// Whether the pid was still that of the life meant when its pidfd was opened, only its start time
+// tells, and a process can make everybody who reads that wait. So it is not read here: the look
+// that follows reads it, and ends a life that it does not find.
 // SPDX-License-Identifier: MIT
 #include "follow.h"
 
@@ -10,7 +14,6 @@
 #include <sys/pidfd.h>
 
 #include "cleanup.h"
-#include "proc_entry.h"
 
 typedef struct Followed {
     uint64_t serial;
@@ -43,18 +46,11 @@ static int on_exit_of_process(sd_event_source *source, __attribute__((unused)) i
 
 // FOLLOW_OK: the caller owns *ret.
 static int open_process(const ProcessKey *key, int *ret) {
-    _cleanup_close_ int process = pidfd_open(key->pid, 0);
+    int process = pidfd_open(key->pid, 0);
     // EINVAL: the pid is now that of a thread which leads no process.
     if (process < 0)
         return errno == ESRCH || errno == EINVAL ? FOLLOW_GONE : -errno;
-    // Only now that the pid is held does its start time say which process that is.
-    _cleanup_close_ int directory = -1;
-    int r = proc_entry_open(key, &directory);
-    if (r < 0)
-        return r;
-    if (r == PROC_ENTRY_GONE)
-        return FOLLOW_GONE;
-    *ret = TAKE_FD(process);
+    *ret = process;
     return FOLLOW_OK;
 }
 

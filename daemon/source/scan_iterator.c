@@ -1,6 +1,8 @@
 // The iterator walks every descriptor of every process and writes a record for each diagnostic
 // socket held by its owner. A read of few bytes ends after few records, and progress records come
-// between, so one step is short however large the machine.
+// between, so one step is short however large the machine. It tells what was so when it passed by,
+// and nothing is read of the process here, since a process can make that wait: the look at it finds
+// out whether it still lives, and what its mapping allows.
 // SPDX-License-Identifier: MIT
 #include "scan_iterator.h"
 
@@ -10,7 +12,6 @@
 
 #include "cleanup.h"
 #include "log.h"
-#include "proc_entry.h"
 #include "record.h"
 
 void scan_iterator_init(ScanIterator *scan, Context *context) {
@@ -31,26 +32,10 @@ int scan_iterator_start(ScanIterator *scan) {
     return 0;
 }
 
-// The iterator tells what was so when it passed by. False where the process has ended since; where
-// that cannot be told, the hint stands.
-static bool confirm(Context *context, Signal *signal) {
-    _cleanup_close_ int directory = -1;
-    int r = proc_entry_open(&signal->key, &directory);
-    if (r == PROC_ENTRY_GONE) {
-        kernel_forget(&context->kernel, signal->key.pid, signal->key.exec_count);
-        return false;
-    }
-    if (r == PROC_ENTRY_OK)
-        signal->protection = proc_entry_protection(directory);
-    return true;
-}
-
 static int take(Context *context, const struct discovery_record *record) {
     if (record->header.kind == DISCOVERY_RECORD_PROGRESS)
         return 0;
     Input input = translate_record(context->clocks, record, instant_now());
-    if (input.kind == INPUT_SIGNAL && !confirm(context, &input.signal))
-        return 0;
     return context_yield(context, &input);
 }
 

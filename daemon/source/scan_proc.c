@@ -2,6 +2,10 @@
 // net/unix of every network namespace, who holds them in the fd folders, and a process may hold a
 // socket of another namespace than its own. Any entry may be unreadable or vanish; that entry is
 // passed over.
+//
+// It is only for a host whose kernel has no such iterator, and it reads in the loop what a process
+// can make block (its stat, maps, namespaces and descriptors, while it holds up an execve of its
+// own): there any user who may mount a file system of his own can keep the daemon waiting.
 // SPDX-License-Identifier: MIT
 #include "scan_proc.h"
 

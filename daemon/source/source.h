@@ -59,8 +59,9 @@ int source_scan(Source *source);
 // a second of the last one: one more follows.
 int source_rescan(Source *source);
 
-// Holds the process by a pidfd and yields INPUT_EXIT when it ends. FOLLOW_GONE: no such life any
-// more (no input is yielded; the caller tells the registry). -EMFILE and the like: not followed.
+// Holds whatever process has the pid by a pidfd and yields INPUT_EXIT when it ends; that it is of
+// this key is for a look begun later to find out. FOLLOW_GONE: there is none any more (no input is
+// yielded; the caller tells the registry). -EMFILE and the like: not followed.
 typedef enum FollowResult { FOLLOW_OK, FOLLOW_GONE } FollowResult;
 int source_follow(Source *source, uint64_t serial, const ProcessKey *key);
 // Stops that, and has the kernel side forget the pid unless it follows a later life of it by now
