@@ -98,12 +98,12 @@ static void map_again(int control, const void *folder) {
     map_named(DISCOVERY_MAPPING_NAME, PROT_NONE);
 }
 
-static void check_signal(Harness *harness, SignalKind kind, pid_t pid) {
+static void check_signal(Harness *harness, SignalKind kind, pid_t pid, int protection) {
     MUST(harness_signals(harness, kind, pid) == 1);
     const Signal *signal = harness_signal(harness, kind, pid);
     MUST(signal->namespace_pid == pid);
     MUST(signal->key.start_ticks == start_ticks_of(pid));
-    MUST(signal->protection == PROT_NONE);
+    MUST(signal->protection == protection);
     uint64_t now_us = instant_now().boottime_us;
     MUST(signal->seen.boottime_us <= now_us);
     MUST(signal->seen.boottime_us > now_us - 5 * USEC_PER_SEC);
@@ -118,11 +118,11 @@ static void source_inside(Child *outside, const char *folder) {
     Child child = child_start(listen_and_map, folder);
     MUST(child.pid < 10);
     harness_await_mapping(&harness, child.pid);
-    check_signal(&harness, SIGNAL_MAPPING, child.pid);
+    check_signal(&harness, SIGNAL_MAPPING, child.pid, PROT_NONE);
     MUST(harness.count == 1);
 
     MUST(source_scan(harness.source) == 0);
-    check_signal(&harness, SIGNAL_SCAN, child.pid);
+    check_signal(&harness, SIGNAL_SCAN, child.pid, PROTECTION_UNKNOWN);
     MUST(harness.count == 2);
     const ProcessKey key = harness_signal(&harness, SIGNAL_SCAN, child.pid)->key;
     MUST(source_follow(harness.source, 1, &key) == FOLLOW_OK);
@@ -130,7 +130,7 @@ static void source_inside(Child *outside, const char *folder) {
 
     harness_init(&by_proc, without_iterator);
     MUST(source_scan(by_proc.source) == 0);
-    check_signal(&by_proc, SIGNAL_SCAN, child.pid);
+    check_signal(&by_proc, SIGNAL_SCAN, child.pid, PROT_NONE);
     MUST(by_proc.count == 1);
     harness_done(&by_proc);
     child_end(&child);

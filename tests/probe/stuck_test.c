@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: MIT
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,7 +19,7 @@
 enum { HOSTILE_FROM = 1 << 23 }; // pids that no process has
 
 // Semaphores: one for each fake look that may go on, one for each that has begun.
-static atomic_int gate = -1, begun = -1;
+static int gate, begun;
 
 void __wrap_look_run(Look *look);
 void __real_look_run(Look *look);
@@ -35,19 +34,9 @@ void __wrap_look_run(Look *look) {
 }
 
 static int set_up(void **state) {
-    gate = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-    begun = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-    assert_true(gate >= 0 && begun >= 0);
     int r = fixture_setup(state);
     if (r == 0)
         fixture_new_pool(*state, BOUND_PROBES);
-    return r;
-}
-
-static int tear_down(void **state) {
-    int r = fixture_teardown(state);
-    close(gate);
-    close(begun);
     return r;
 }
 
@@ -183,9 +172,13 @@ static void the_process_ends_meanwhile(void **state) {
     fixture->pool = NULL;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_teardown)
 
 int main(void) {
+    // Never closed: a thread may wait there to the end.
+    gate = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    begun = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    assert_true(gate >= 0 && begun >= 0);
     const struct CMUnitTest tests[] = {
         TEST(ends_with_timeout_and_others_go_on),
         TEST(is_cancelled),
