@@ -76,7 +76,7 @@ void overview_collect(const Overview *overview, Status *ret) {
         {"failed", probes->failed, false},
         {"attemptsInFlight", probes->in_flight, false},
         {"attemptsWaiting", probes->waiting, false},
-        {"looksStuck", probes->stuck, true},
+        {"looksStuck", probes->stuck, false},
         {"connections", varlink->connections, false},
         {"subscribers", varlink->subscribers, false},
         {"connectionsRefused", varlink->refused, false},
