@@ -1,8 +1,9 @@
 // The runtime serves one connection at a time and reads without a time limit, so a connection is
 // made only together with its whole question. It is made through the descriptor of the file that
-// was checked, which is short enough for sun_path and cannot be exchanged meanwhile; SO_PEERCRED
-// names the process that called listen(), and rejects stale files, reused pids, inherited sockets
-// and impostors at once.
+// was checked, which is short enough for sun_path and cannot be exchanged meanwhile. SO_PEERCRED
+// gives the number of the process that called listen(), also once that has ended: it rejects stale
+// files, inherited sockets and impostors, and cannot tell a target whose pid an ended listener had
+// while somebody else keeps its socket open.
 // SPDX-License-Identifier: MIT
 #include "connection.h"
 
