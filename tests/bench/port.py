@@ -4,11 +4,11 @@
 import os
 import socket
 import struct
-import tempfile
 import time
 from pathlib import Path
 
 from lib.varlink import TIMEOUT
+from programs import ENVIRONMENT
 
 HEADER_SIZE = 20
 REQUEST = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", HEADER_SIZE, 4, 8, 0)  # ProcessInfo3
@@ -23,7 +23,7 @@ def boottime_us() -> float:
 def path_of(pid: int) -> str:
     """Where a runtime that has just begun is going to listen."""
     start_time = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    return f"{tempfile.gettempdir()}/dotnet-diagnostic-{pid}-{start_time}-socket"
+    return f"{ENVIRONMENT['TMPDIR']}/dotnet-diagnostic-{pid}-{start_time}-socket"
 
 
 def exchange(path: str) -> None:

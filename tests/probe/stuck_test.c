@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "bounds.h"
+#include "fake_look.h"
 #include "fake_port.h"
-#include "look.h"
 
 #define NAME "dotnet-diagnostic-1-2-socket"
 
@@ -20,9 +20,6 @@ enum { HOSTILE_FROM = 1 << 23 }; // pids that no process has
 
 // Semaphores: one for each fake look that may go on, one for each that has begun.
 static int gate, begun;
-
-void __wrap_look_run(Look *look);
-void __real_look_run(Look *look);
 
 void __wrap_look_run(Look *look) {
     eventfd_t taken;

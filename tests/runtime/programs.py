@@ -17,9 +17,13 @@ ARGUMENTS = ["one", "two words", "drei \N{LATIN SMALL LETTER U WITH DIAERESIS}",
 # Long for a runtime under a sanitizer's load on one core, and short for a test that hangs.
 TIMEOUT = 60
 
+# Sockets are named after pids, and tests in other pid namespaces have the same ones: a tool would
+# take the suspended process of another test for the one it was told. Removed when Python ends.
+_SOCKETS = tempfile.TemporaryDirectory(prefix="dotnet-")
 # What the caller's environment says of diagnostics must not decide a test.
 ENVIRONMENT = {name: value for name, value in os.environ.items()
                if name == "DOTNET_ROOT" or not name.startswith(("DOTNET_", "COMPlus_"))}
+ENVIRONMENT["TMPDIR"] = _SOCKETS.name
 
 
 def program(name: str) -> dict[str, Any]:
@@ -37,12 +41,6 @@ class Sample(Child):
     def __init__(self, name: str, **env: str):
         self.entry = program(name)
         super().__init__([*self.entry["argv"], *ARGUMENTS], env=ENVIRONMENT | env)
-
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        for file in Path(tempfile.gettempdir()).glob(f"*-{self.pid}-*"):
-            if file.name.startswith(("dotnet-diagnostic-", "clr-debug-pipe-")):
-                file.unlink(missing_ok=True)  # a killed runtime leaves them behind
 
     def wait_main(self) -> None:
         """Returns when its Main runs."""
