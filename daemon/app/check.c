@@ -56,10 +56,11 @@ static void check_kernel(CheckItems *items) {
     // Since 4.1 tracefs is a file system of its own; some hosts mount only debugfs with it inside.
     ok = access("/sys/kernel/tracing/events/syscalls/sys_enter_mmap/id", R_OK) == 0 ||
          access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_mmap/id", R_OK) == 0;
-    check_add(items, "tracefs", ok,
-              ok ? "the tracepoint sys_enter_mmap is there"
-                 : "the tracepoint sys_enter_mmap cannot be read; as root: mount -t tracefs "
-                   "tracefs /sys/kernel/tracing");
+    check_add(items, "tracefs", ok, "%s",
+              ok                ? "the tracepoint sys_enter_mmap is there"
+              : errno == EACCES ? "only root can see tracepoints; run as root"
+                                : "the tracepoint sys_enter_mmap is not there; as root: mount -t "
+                                  "tracefs tracefs /sys/kernel/tracing");
 }
 
 static void check_privileges(CheckItems *items) {
@@ -114,11 +115,12 @@ static void check_resources(CheckItems *items) {
                    "raise the hard limit",
               (uintmax_t)limit.rlim_max);
 
-    ok = getgrnam(DISCOVERY_GROUP) != NULL;
-    check_add(items, "group", ok,
-              ok ? "members of " DISCOVERY_GROUP " see every user's processes"
-                 : "no group " DISCOVERY_GROUP ": only root sees every user's processes; as "
-                   "root: groupadd --system " DISCOVERY_GROUP);
+    // Nothing is wrong without it.
+    check_add(items, "group", true, "%s",
+              getgrnam(DISCOVERY_GROUP)
+                  ? "members of " DISCOVERY_GROUP " see every user's processes"
+                  : "no group " DISCOVERY_GROUP ", so only root sees every user's processes; to "
+                    "let others: groupadd --system " DISCOVERY_GROUP);
 }
 
 void check_machine(const Source *source, CheckItems *items) {
@@ -153,15 +155,18 @@ int check_process_begin(pid_t pid, CheckItems *items, uid_t *ret_uid) {
     return 0;
 }
 
-static void add_mapping(int protection, CheckItems *items) {
-    if (protection != PROTECTION_UNKNOWN) {
+static void add_mapping(int protection, bool answered, CheckItems *items) {
+    if (protection == PROTECTION_UNKNOWN && answered) {
+        check_add(items, "mapping", true, "none: a runtime before 10.0.5, found by its socket");
+    } else if (protection != PROTECTION_UNKNOWN) {
         char shown[5];
         procfs_text_protection(protection, shown);
         check_add(items, "mapping", true, "%s " DISCOVERY_MAPPING_NAME, shown);
     } else {
         check_add(items, "mapping", false,
                   "no mapping named " DISCOVERY_MAPPING_NAME
-                  " was found: not .NET, a runtime before 10.0.5, or its diagnostics are off");
+                  " was seen: not .NET, a runtime before 10.0.5, its diagnostics are off, or its "
+                  "maps cannot be read");
     }
 }
 
@@ -213,6 +218,10 @@ static void add_steps(Outcome outcome, const char *detail, const Facts *facts, C
     case OUTCOME_REFUSED:
     case OUTCOME_HUNG_UP:
     case OUTCOME_PERMISSION_DENIED:
+        if (!facts || !facts->socket_path) {
+            add_socket(NULL, what, items);
+            break;
+        }
         add_socket(facts, NULL, items);
         check_add(items, "connection", false, "%s", what);
         break;
@@ -229,7 +238,7 @@ static void add_steps(Outcome outcome, const char *detail, const Facts *facts, C
 void check_process_probed(Outcome outcome, const char *detail, const Facts *facts,
                           CheckItems *items) {
     if (facts)
-        add_mapping(facts->protection, items);
+        add_mapping(facts->protection, outcome == OUTCOME_ANSWERED, items);
     add_steps(outcome, detail, facts, items);
 }
 
@@ -247,7 +256,7 @@ void check_process_known(const Process *process, CheckItems *items) {
 
     // Before the first attempt has ended nobody has looked for it.
     if (process->protection != PROTECTION_UNKNOWN || process->traits.facts)
-        add_mapping(process->protection, items);
+        add_mapping(process->protection, process->traits.state == STATE_READY, items);
     check_add(items, "signal", true, "%s", signal_kind_to_string(process->signal));
     if (process->traits.state == STATE_DETECTED)
         check_add(items, "answer", false, "not yet; attempts go on");

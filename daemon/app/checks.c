@@ -79,7 +79,8 @@ static int check_process(Checks *checks, pid_t pid, uint64_t token) {
     }
     if (checks->registry)
         check_add(&check->items, "signal", false,
-                  "neither a kernel signal nor a scan named it; asked for this check");
+                  "none, so it is not listed: without the mapping a process is found when the "
+                  "daemon starts; asked for this check");
 
     check->serial = ++checks->last_serial;
     check->token = token;
@@ -190,7 +191,7 @@ int checks_run_alone(pid_t pid, const SourceOptions *options) {
     }
     if (r == -ESRCH) {
         log_error("There is no process %d.", pid);
-        return EXIT_FAILURE;
+        return CHECKS_NO_PROCESS;
     }
     if (r >= 0)
         r = sd_event_loop(event);

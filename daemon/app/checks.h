@@ -27,5 +27,7 @@ void checks_cancel(Checks *checks, uint64_t token);
 // True where the attempt of this serial belongs to a check; its input is then taken.
 bool checks_take(Checks *checks, Input *input);
 
-// --check: runs one check without a daemon and prints it. The process's exit status.
+// --check: runs one check without a daemon and prints it. The process's exit status: 0 all is well,
+// 1 not all, 3 there is no such process.
+#define CHECKS_NO_PROCESS 3
 int checks_run_alone(pid_t pid, const SourceOptions *options);

@@ -13,8 +13,8 @@
 #include "log.h"
 #include "macro.h"
 
-static const char help[] = DISCOVERY_DAEMON
-    " [OPTION…]\n\n"
+static const char help[] =
+    "Usage: " DISCOVERY_DAEMON " [OPTION…]\n\n"
     "Tells profilers which .NET processes can be diagnosed, the moment they can.\n\n"
     "  -h --help                        Show this help and exit\n"
     "     --version                     Show the version and exit\n"
@@ -26,9 +26,12 @@ static const char help[] = DISCOVERY_DAEMON
     "     --without=PROGRAM             Leave out a kernel program: mapping, exec or scan\n"
     "                                   (may be given more than once)\n"
     "     --max-processes=N             Processes followed at once (default %d);\n"
+    "                                   a quarter of it for one uid other than 0, an\n"
+    "                                   eighth for uid 0 alone\n"
+    "     --max-probes=N                Processes asked at the same time (default %d);\n"
     "                                   a quarter of it for one uid other than 0\n"
-    "     --max-probes=N                Processes asked at the same time (default %d)\n"
-    "     --max-connections=N           Clients in all (default %d)\n"
+    "     --max-connections=N           Clients in all (default %d); an eighth of it for\n"
+    "                                   uid 0 alone\n"
     "     --max-connections-per-uid=N   Clients of one uid other than 0 (default %d)\n"
     "     --max-queue=BYTES             Changes queued for one subscriber (default %d)\n"
     "     --ring-size=BYTES             Ring buffer of kernel records, a power of two of\n"
@@ -175,6 +178,7 @@ static int parse_option(int option, const char *value, Options *options) {
         return parse_ring_size(value, options);
     default:
         // getopt_long has said what was wrong.
+        log_error("See " DISCOVERY_DAEMON " --help.");
         return -EINVAL;
     }
 }

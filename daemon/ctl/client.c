@@ -190,8 +190,7 @@ int client_explain(const Client *client, int result) {
     switch ((ClientResult)result) {
     case CLIENT_NOT_RUNNING:
         log_error(DISCOVERY_DAEMON " is not running: nothing listens on %s.", client->path);
-        log_error("Start it with 'systemctl start " DISCOVERY_DAEMON
-                  "', or with './dev run' in a checkout.");
+        log_error("Start '" DISCOVERY_DAEMON "' as root, or './dev run' in its source tree.");
         return EXIT_STATUS_NOT_RUNNING;
     case CLIENT_ENDED:
         log_error(DISCOVERY_DAEMON " has ended the connection.");
@@ -219,14 +218,18 @@ const char *client_hint_unseen(void) {
 int client_explain_error(const VarlinkReply *reply) {
     const char *parameter = field_text(reply->parameters, "parameter");
     if (strcmp(reply->error, "org.varlink.service.InvalidParameter") == 0) {
-        log_error("The value of %s is not one that " DISCOVERY_DAEMON " knows.",
-                  parameter ? parameter : "a parameter");
+        log_error("The value of %s is not one that " DISCOVERY_DAEMON " knows%s.",
+                  parameter ? parameter : "a parameter",
+                  parameter && strcmp(parameter, "state") == 0
+                      ? ": detected, ready, unreachable or gone"
+                      : "");
         return EXIT_STATUS_USAGE;
     }
     uint64_t pid;
     if (strcmp(reply->error, DISCOVERY_INTERFACE ".NoSuchProcess") == 0 &&
         field_number(reply->parameters, "pid", &pid)) {
-        log_error("Process %ju is not known as a .NET process.", (uintmax_t)pid);
+        log_error("Process %ju is not known: it does not exist, or has shown no sign of .NET.",
+                  (uintmax_t)pid);
         if (client_hint_unseen())
             log_error("%s", client_hint_unseen());
         return EXIT_STATUS_NOT_FOUND;

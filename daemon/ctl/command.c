@@ -56,6 +56,11 @@ int command_reply(Client *client, uint64_t deadline_us, VarlinkReply *ret) {
     return EXIT_STATUS_DONE;
 }
 
+int command_ask(Client *client, const char *method, json_t *parameters, VarlinkReply *ret) {
+    int status = command_call(client, method, parameters, false);
+    return status == EXIT_STATUS_DONE ? command_reply(client, client_patience(), ret) : status;
+}
+
 void command_hint_start(FILE *file) {
     fputs("Start one to see it here, for example:\n"
           "  dotnet new web -o hello && dotnet run --project hello\n",

@@ -31,6 +31,9 @@ int command_call(Client *client, const char *method, json_t *parameters, bool mo
 // The next reply. An error reply is told and is a failure.
 int command_reply(Client *client, uint64_t deadline_us, VarlinkReply *ret);
 
+// Both, for a method that gives one reply.
+int command_ask(Client *client, const char *method, json_t *parameters, VarlinkReply *ret);
+
 // How to start a .NET process, for those who see none.
 void command_hint_start(FILE *file);
 

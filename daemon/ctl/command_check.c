@@ -56,6 +56,10 @@ static int check_without_daemon(const Client *client, uint64_t pid, Output *outp
     case SELF_CHECK_MISSING:
         log_error("The program " DISCOVERY_DAEMON ", which could check by itself, was not found.");
         return client_explain(client, CLIENT_NOT_RUNNING);
+    case SELF_CHECK_NO_PROCESS:
+        return EXIT_STATUS_NOT_FOUND;
+    case SELF_CHECK_FAILED:
+        return EXIT_STATUS_FAILED;
     case SELF_CHECK_BAD:
         log_error("'" DISCOVERY_DAEMON " --check' gave no result.");
         return EXIT_STATUS_FAILED;
@@ -86,11 +90,8 @@ int command_check(const CommandLine *line, Output *output) {
         return check_without_daemon(&client, pid, output);
     if (r != CLIENT_OK)
         return client_explain(&client, r);
-    int status = command_call(&client, "Check", parameters, false);
-    if (status != EXIT_STATUS_DONE)
-        return status;
     _cleanup_reply_ VarlinkReply reply = {0};
-    status = command_reply(&client, client_patience(), &reply);
+    int status = command_ask(&client, "Check", parameters, &reply);
     if (status != EXIT_STATUS_DONE)
         return status;
     if (!field_array(reply.parameters, "items"))

@@ -188,11 +188,8 @@ static int get(Client *client, uint64_t pid, json_t *processes) {
     _cleanup_json_ json_t *parameters = json_pack("{s:I}", "pid", (json_int_t)pid);
     if (!parameters)
         return command_fail(-ENOMEM);
-    int status = command_call(client, "Get", parameters, false);
-    if (status != EXIT_STATUS_DONE)
-        return status;
     _cleanup_reply_ VarlinkReply reply = {0};
-    status = command_reply(client, client_patience(), &reply);
+    int status = command_ask(client, "Get", parameters, &reply);
     if (status != EXIT_STATUS_DONE)
         return status;
     json_t *process = field_object(reply.parameters, "process");

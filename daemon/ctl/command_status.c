@@ -59,9 +59,11 @@ static void add_programs(Card *card, json_t *status) {
         const char *name = field_text(program, "name"), *kind = field_text(program, "kind");
         const char *detail = field_text(program, "detail");
         bool attached = field_true(program, "attached");
-        card_add(card, label, attached ? STYLE_PLAIN : STYLE_WARNING, "%s (%s): %s%s%s",
-                 name ? name : "-", kind ? kind : "-", attached ? "attached" : "not attached",
-                 detail ? ", " : "", detail ? detail : "");
+        card_add(card, label, attached ? STYLE_PLAIN : STYLE_WARNING, "%s (%s): %s",
+                 name ? name : "-", kind ? kind : "-",
+                 attached ? "attached"
+                 : detail ? detail
+                          : "not attached");
         label = NULL;
     }
 }
@@ -88,11 +90,8 @@ static int print(const Output *output, json_t *status) {
 int command_status(const CommandLine *line, Output *output) {
     _cleanup_client_ Client client;
     client_init(&client, line->socket);
-    int status = command_call(&client, "Status", NULL, false);
-    if (status != EXIT_STATUS_DONE)
-        return status;
     _cleanup_reply_ VarlinkReply reply = {0};
-    status = command_reply(&client, client_patience(), &reply);
+    int status = command_ask(&client, "Status", NULL, &reply);
     if (status != EXIT_STATUS_DONE)
         return status;
     if (!field_text(reply.parameters, "version"))

@@ -16,6 +16,7 @@
 #include "buffer.h"
 #include "cleanup.h"
 #include "discovery_names.h"
+#include "exit_status.h"
 #include "field.h"
 #include "scrub.h"
 #include "varlink.h"
@@ -110,9 +111,14 @@ int self_check(uint64_t pid, json_t **ret) {
     _cleanup_(buffer_done) Buffer buffer;
     buffer_init(&buffer, BOUND_REPLY);
     r = drain(reading, &buffer);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     if (r < 0)
         return r == -ENOBUFS ? SELF_CHECK_BAD : r;
+    if (buffer_size(&buffer) == 0 && status != 0)
+        return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STATUS_NOT_FOUND
+                   ? SELF_CHECK_NO_PROCESS
+                   : SELF_CHECK_FAILED;
     return read_items(&buffer, ret);
 }

@@ -7,8 +7,10 @@
 
 typedef enum SelfCheckResult {
     SELF_CHECK_DONE = 0,
-    SELF_CHECK_MISSING, // there is no dotnet-discoveryd to be run
-    SELF_CHECK_BAD,     // what it printed is not a check; standard error may have its reason
+    SELF_CHECK_MISSING,    // there is no dotnet-discoveryd to be run
+    SELF_CHECK_NO_PROCESS, // it has said so on standard error
+    SELF_CHECK_FAILED,     // likewise the reason
+    SELF_CHECK_BAD,        // what it printed is not a check
 } SelfCheckResult;
 
 // Runs `dotnet-discoveryd --check[=PID]` (pid 0: of the machine) with this program's rights: the

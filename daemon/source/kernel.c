@@ -73,7 +73,7 @@ static const char *remedy(ProgramId id, int error) {
         return "use a kernel with BTF (CONFIG_DEBUG_INFO_BTF)";
     if (id == PROGRAM_MAPPING && error == -ENOENT) {
         if (access("/sys/kernel/tracing/events", F_OK) < 0)
-            return "mount tracefs: mount -t tracefs tracefs /sys/kernel/tracing";
+            return "as root: mount -t tracefs tracefs /sys/kernel/tracing, and restart the daemon";
         return "use a kernel with syscall tracepoints (CONFIG_FTRACE_SYSCALLS)";
     }
     return "the log at level debug has the kernel's reason";
@@ -82,8 +82,8 @@ static const char *remedy(ProgramId id, int error) {
 static int report_missing(Program *program, ProgramId id, const char *what, int error) {
     const char *name = strerrorname_np(-error);
     char *detail;
-    if (asprintf(&detail, "%s (%s): %s; %s", what, name ? name : "unknown error", features[id].cost,
-                 remedy(id, error)) < 0)
+    if (asprintf(&detail, "the kernel program %s is %s (%s): %s; %s", features[id].name, what,
+                 name ? name : "unknown error", features[id].cost, remedy(id, error)) < 0)
         return -ENOMEM;
     free(program->detail);
     program->detail = detail;
@@ -91,7 +91,8 @@ static int report_missing(Program *program, ProgramId id, const char *what, int 
 }
 
 static int report_left_out(Program *program, ProgramId id) {
-    if (asprintf(&program->detail, "left out on request: %s", features[id].cost) < 0) {
+    if (asprintf(&program->detail, "the kernel program %s is left out on request: %s",
+                 features[id].name, features[id].cost) < 0) {
         program->detail = NULL;
         return -ENOMEM;
     }

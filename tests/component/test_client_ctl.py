@@ -18,7 +18,7 @@ from lib.require import require_bpf, require_root
 from lib.users import NOBODY
 
 GONE = "5000000"  # no pid
-STARTING = "systemctl start dotnet-discoveryd"
+STARTING = "Start 'dotnet-discoveryd' as root"
 
 
 class CtlTest(ClientTest):

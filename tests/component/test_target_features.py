@@ -47,7 +47,7 @@ class Without(unittest.TestCase):
         status = scene.status()
         attached = {program["name"]: program["attached"] for program in status["programs"]}
         self.assertEqual(attached, {name: name not in programs for name in COST})
-        expected = [f"left out on request: {COST[name]}" for name in COST if name in programs]
+        expected = [f"the kernel program {name} is left out on request: {COST[name]}" for name in COST if name in programs]
         self.assertEqual(status.get("degraded", []), expected)
         self.assertEqual(status["mechanism"],
                          "scan-at-start" if "mapping" in programs else "syscall-tracepoint")

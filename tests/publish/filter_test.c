@@ -163,7 +163,7 @@ static void test_long_text(void **state) {
     text[2 * BOUND_PATTERN_TEXT - 2] = 'a';
     text[2 * BOUND_PATTERN_TEXT - 1] = 'b';
     assert_false(filter_match(&anywhere, &long_traits));
-    memcpy(text + 2 * BOUND_PATTERN_TEXT - 2, "b", 1);
+    text[2 * BOUND_PATTERN_TEXT - 2] = 'b';
     assert_true(filter_match(&anywhere, &long_traits));
 }
 

@@ -41,7 +41,7 @@ static void test_list_delays_nobody(void **state) {
     assert_true(turns_until_readable(fixture, &peer) >= TURNS);
     peer_skip_reply(&peer, false);
     assert_int_equal(send(peer.fd, glob, sizeof glob, 0), sizeof glob);
-    assert_true(turns_until_readable(fixture, &peer) >= TURNS * BOUND_GLOB_LIVES);
+    assert_true(turns_until_readable(fixture, &peer) >= (size_t)TURNS * BOUND_GLOB_LIVES);
     peer_skip_reply(&peer, false);
 
     // Begun and ended meanwhile, and in the end a client that leaves before its reply.
