@@ -16,7 +16,7 @@ typedef enum ActionKind {
     ACTION_PUBLISH,   // tell others of a change
     ACTION_DISREGARD, // a signal was not taken (limits): forget what the kernel side keeps of the
                       // pid
-    ACTION_RESCAN,    // there is room again for what was not taken
+    ACTION_RESCAN,    // there is room again for what was not taken or not followed
 } ActionKind;
 
 typedef struct Action {

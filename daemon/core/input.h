@@ -34,7 +34,7 @@ typedef struct Signal {
 typedef enum InputKind {
     INPUT_SIGNAL, // a process can probably be diagnosed
     INPUT_EXEC,   // a process called execve; key.exec_count is the new one
-    INPUT_EXIT,   // a followed process ended, or could not be followed since it had
+    INPUT_EXIT,   // a process ended, or is not followed: not_followed tells which
     INPUT_PROBED, // an attempt ended
     INPUT_TIMER,  // registry_next_deadline() has come
 } InputKind;
@@ -46,6 +46,7 @@ typedef struct Input {
         ProcessKey exec;
         struct {
             uint64_t serial;
+            bool not_followed; // the daemon lacked what it takes; the process may well live
         } exit;
         struct {
             uint64_t serial;

@@ -1,6 +1,6 @@
-// The registry: takes inputs, changes lives by the rules, lists what is to be done. Whatever can
-// fail for lack of memory is reserved before the first change, so that an input is taken whole or
-// not.
+// The registry: takes inputs, changes lives by the rules, lists what is to be done. The room for
+// that list is reserved before the first change, so that no change is ever left out of it. To begin
+// a life can fail for lack of memory, to end one cannot.
 // SPDX-License-Identifier: MIT
 #include "registry.h"
 
@@ -16,6 +16,12 @@
 #include "quota.h"
 #include "rules.h"
 
+// What is still on its way about a life that has ended comes too late.
+typedef struct Grave {
+    ProcessKey key;
+    char socket_path[SOCKET_PATH_SIZE]; // that alone comes too late which names it; "": all does
+} Grave;
+
 struct Registry {
     Lives lives;
     Quota quota;
@@ -23,8 +29,8 @@ struct Registry {
     uint64_t last_serial;
     uint64_t sequence;
     RegistryCounters counters;
-    // The keys of the lives ended last, a ring: what is still on its way about them comes too late.
-    ProcessKey graveyard[BOUND_GRAVEYARD];
+    bool missed; // a life could not be followed, and none has made room by its end since
+    Grave graveyard[BOUND_GRAVEYARD]; // of the lives ended last, a ring
     size_t buried;
 };
 
@@ -74,22 +80,25 @@ static void probe(Registry *registry, Life *life, Actions *actions) {
     actions_add(actions, ACTION_PROBE, life->process.serial, &life->process.key);
 }
 
-static void bury(Registry *registry, const ProcessKey *key) {
-    registry->graveyard[registry->buried++ % BOUND_GRAVEYARD] = *key;
+static Grave *bury(Registry *registry, const ProcessKey *key) {
+    Grave *grave = &registry->graveyard[registry->buried++ % BOUND_GRAVEYARD];
+    *grave = (Grave){.key = *key};
+    return grave;
 }
 
-static bool is_buried(const Registry *registry, const ProcessKey *key) {
+static bool is_buried(const Registry *registry, const ProcessKey *key, const char *socket_path) {
     size_t count = registry->buried < BOUND_GRAVEYARD ? registry->buried : BOUND_GRAVEYARD;
     for (size_t i = 0; i < count; i++) {
-        const ProcessKey *dead = &registry->graveyard[i];
-        if (dead->pid == key->pid && dead->start_ticks == key->start_ticks &&
-            dead->exec_count == key->exec_count)
+        const Grave *grave = &registry->graveyard[i];
+        if (grave->key.pid == key->pid && grave->key.start_ticks == key->start_ticks &&
+            grave->key.exec_count == key->exec_count &&
+            (grave->socket_path[0] == '\0' || strcmp(grave->socket_path, socket_path) == 0))
             return true;
     }
     return false;
 }
 
-static void end_life(Registry *registry, Life *life, Actions *actions) {
+static void end_life(Registry *registry, Life *life, bool not_followed, Actions *actions) {
     Traits before = life->process.traits;
     life->process.traits.state = STATE_GONE;
     life->process.reason = REASON_NONE;
@@ -102,8 +111,14 @@ static void end_life(Registry *registry, Life *life, Actions *actions) {
 
     deadlines_remove(&registry->deadlines, &life->deadline);
     lives_remove(&registry->lives, life);
-    if (quota_release(&registry->quota, life->charged_uid))
+    bool room = quota_release(&registry->quota, life->charged_uid);
+    // One that was not followed gave nothing back: to scan for it at once would find it, and fail
+    // to follow it, again and again.
+    if (room || (registry->missed && !not_followed)) {
         actions_add(actions, ACTION_RESCAN, 0, &(ProcessKey){0});
+        registry->missed = false;
+    }
+    registry->missed |= not_followed;
     actions->ended[actions->ended_count++] = life;
 }
 
@@ -164,7 +179,8 @@ static void merge_signal(Registry *registry, Life *life, const Signal *signal, I
 static int feed_signal(Registry *registry, const Signal *signal, Instant now, Actions *actions) {
     Life *life = lives_find_pid(&registry->lives, signal->key.pid);
     LifeRelation relation = life ? life_compare(&life->process.key, &signal->key) : LIFE_NEWER;
-    if (relation == LIFE_OLDER || (relation == LIFE_NEWER && is_buried(registry, &signal->key))) {
+    if (relation == LIFE_OLDER ||
+        (relation == LIFE_NEWER && is_buried(registry, &signal->key, signal->socket_path))) {
         registry->counters.signals_stale++;
         return 0;
     }
@@ -176,7 +192,7 @@ static int feed_signal(Registry *registry, const Signal *signal, Instant now, Ac
     }
     if (life) {
         bury(registry, &life->process.key);
-        end_life(registry, life, actions);
+        end_life(registry, life, false, actions);
     }
     return begin_life(registry, signal, actions);
 }
@@ -187,7 +203,7 @@ static void bury_unknown(Registry *registry, const ProcessKey *key) {
         return;
     ProcessKey before = *key;
     before.exec_count--;
-    if (!is_buried(registry, &before))
+    if (!is_buried(registry, &before, ""))
         bury(registry, &before);
 }
 
@@ -205,7 +221,17 @@ static void feed_exec(Registry *registry, const ProcessKey *key, Actions *action
     // would look the same.
     if (known != EXEC_COUNT_UNKNOWN)
         bury(registry, &life->process.key);
-    end_life(registry, life, actions);
+    end_life(registry, life, false, actions);
+}
+
+static void feed_exit(Registry *registry, uint64_t serial, bool not_followed, Actions *actions) {
+    Life *life = lives_find(&registry->lives, serial);
+    if (!life)
+        return;
+    // What was not followed may live: whatever tells of it next begins it again.
+    if (!not_followed)
+        bury(registry, &life->process.key);
+    end_life(registry, life, not_followed, actions);
 }
 
 static void take_facts(Life *life, Facts *facts, Actions *actions) {
@@ -256,6 +282,27 @@ static void apply_outcome(Registry *registry, Life *life, Input *input, Instant 
     publish(registry, life, &before, actions);
 }
 
+// Whether an attempt's outcome ends the life; sees to what may come of it still.
+static bool is_over(Registry *registry, const Life *life, Outcome outcome) {
+    const Process *process = &life->process;
+    // What was followed may be a later process with the pid, whose exit would not be this life's.
+    if (outcome == OUTCOME_VANISHED) {
+        registry->counters.vanished++;
+        // Of unknown exec count it may have called execve, and what it runs now looks the same.
+        if (process->key.exec_count != EXEC_COUNT_UNKNOWN)
+            bury(registry, &process->key);
+        return true;
+    }
+    // A scan without the kernel's help can take an inheritor of a socket for its owner. It would at
+    // each scan; but what the process runs after an execve listens at a socket of its own.
+    if (outcome == OUTCOME_NOT_OWNER && !life->named_by_kernel) {
+        registry->counters.dropped_owners++;
+        memcpy(bury(registry, &process->key)->socket_path, process->socket_hint, SOCKET_PATH_SIZE);
+        return true;
+    }
+    return false;
+}
+
 static void feed_probed(Registry *registry, Input *input, Instant now, Actions *actions) {
     Life *life = lives_find(&registry->lives, input->probed.serial);
     if (!life)
@@ -264,13 +311,8 @@ static void feed_probed(Registry *registry, Input *input, Instant now, Actions *
     life->probing = false;
     life->attempted_us = now.boottime_us;
 
-    // A scan without the kernel's help can take an inheritor of a socket for its owner. And what
-    // was followed may be a later process with the pid, whose exit would not be this life's.
-    bool no_owner = outcome == OUTCOME_NOT_OWNER && !life->named_by_kernel;
-    if (no_owner || outcome == OUTCOME_VANISHED) {
-        registry->counters.dropped_owners += no_owner;
-        bury(registry, &life->process.key);
-        end_life(registry, life, actions);
+    if (is_over(registry, life, outcome)) {
+        end_life(registry, life, false, actions);
         return;
     }
 
@@ -288,14 +330,14 @@ static void feed_probed(Registry *registry, Input *input, Instant now, Actions *
 }
 
 static int feed_timer(Registry *registry, Instant now, Actions *actions) {
+    int r = actions_reserve(actions, TIMERS_PER_FEED, 0, 0);
+    if (r < 0)
+        return r;
     // What is due beyond the bound stays due: the next deadline is then in the past.
     for (size_t i = 0; i < TIMERS_PER_FEED; i++) {
         Deadline *first = deadlines_first(&registry->deadlines);
         if (!first || first->when_us > now.boottime_us)
             return 0;
-        int r = actions_reserve(actions, 1, 0, 0);
-        if (r < 0)
-            return r;
         probe(registry, CONTAINER_OF(first, Life, deadline), actions);
     }
     return 0;
@@ -311,14 +353,9 @@ int registry_feed(Registry *registry, Input *input, Instant now, Actions *action
         case INPUT_EXEC:
             feed_exec(registry, &input->exec, actions);
             break;
-        case INPUT_EXIT: {
-            Life *life = lives_find(&registry->lives, input->exit.serial);
-            if (life) {
-                bury(registry, &life->process.key);
-                end_life(registry, life, actions);
-            }
+        case INPUT_EXIT:
+            feed_exit(registry, input->exit.serial, input->exit.not_followed, actions);
             break;
-        }
         case INPUT_PROBED:
             feed_probed(registry, input, now, actions);
             break;

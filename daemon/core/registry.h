@@ -20,6 +20,7 @@ typedef struct RegistryCounters {
     uint64_t refused_quota;  // signals not taken: quota of the uid
     uint64_t execs;          // lives ended by execve
     uint64_t dropped_owners; // scanned candidates that did not own their socket
+    uint64_t vanished;       // lives that an attempt found ended before anything else told
 } RegistryCounters;
 
 // -ENOMEM. The caller owns *ret.
@@ -27,7 +28,8 @@ int registry_new(const RegistryLimits *limits, Registry **ret);
 void registry_free(Registry *registry);
 
 // Takes one input at `now` and appends what is to be done to `actions`. Owns what the input owned
-// afterwards, whatever the result. -ENOMEM: the input is lost, the registry is as it was.
+// afterwards, whatever the result. -ENOMEM: the input is lost, but for one thing: the signal of a
+// later life has ended the one before, as `actions` says.
 int registry_feed(Registry *registry, Input *input, Instant now, Actions *actions);
 
 // When to feed INPUT_TIMER, as CLOCK_BOOTTIME in microseconds; USEC_NEVER when nothing is waited

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT
 #include "rules.h"
 
+#include <assert.h>
+
 #include "macro.h"
 
 typedef struct Course {
@@ -27,14 +29,13 @@ typedef enum Verdict {
     VERDICT_NOTHING, // says nothing about the port
     VERDICT_EARLY,   // may pass by itself during the first second
     VERDICT_FAILED,
-    VERDICT_GONE,
     VERDICT_COUNT_,
 } Verdict;
 
 typedef struct Rule {
     Verdict verdict;
     Reason reason;
-    const Course *course; // NULL: no further attempt
+    const Course *course; // NULL: no further attempt, or one that does not count
 } Rule;
 
 static const Rule rules[] = {
@@ -47,41 +48,27 @@ static const Rule rules[] = {
     [OUTCOME_TIMEOUT] = {VERDICT_FAILED, REASON_TIMEOUT, &touched},
     [OUTCOME_NOT_OWNER] = {VERDICT_FAILED, REASON_NOT_OWNER, &touched},
     [OUTCOME_PROTOCOL_ERROR] = {VERDICT_FAILED, REASON_PROTOCOL_ERROR, &touched},
-    [OUTCOME_VANISHED] = {VERDICT_GONE, REASON_NONE, NULL},
-    [OUTCOME_NOT_TRIED] = {VERDICT_NOTHING, REASON_NONE, &touched},
+    [OUTCOME_NOT_TRIED] = {VERDICT_NOTHING, REASON_NONE, NULL},
 };
 _Static_assert(ELEMENTS_OF(rules) == OUTCOME_COUNT_, "an outcome has no rule");
 
-// Ready is left only for gone, since nobody probes for liveness.
 static const State transitions[][VERDICT_COUNT_] = {
     [STATE_DETECTED] = {[VERDICT_ANSWERED] = STATE_READY,
                         [VERDICT_NOTHING] = STATE_DETECTED,
                         [VERDICT_EARLY] = STATE_DETECTED,
-                        [VERDICT_FAILED] = STATE_UNREACHABLE,
-                        [VERDICT_GONE] = STATE_GONE},
-    [STATE_READY] = {[VERDICT_ANSWERED] = STATE_READY,
-                     [VERDICT_NOTHING] = STATE_READY,
-                     [VERDICT_EARLY] = STATE_READY,
-                     [VERDICT_FAILED] = STATE_READY,
-                     [VERDICT_GONE] = STATE_GONE},
+                        [VERDICT_FAILED] = STATE_UNREACHABLE},
     [STATE_UNREACHABLE] = {[VERDICT_ANSWERED] = STATE_READY,
                            [VERDICT_NOTHING] = STATE_UNREACHABLE,
                            [VERDICT_EARLY] = STATE_UNREACHABLE,
-                           [VERDICT_FAILED] = STATE_UNREACHABLE,
-                           [VERDICT_GONE] = STATE_GONE},
-    [STATE_GONE] = {[VERDICT_ANSWERED] = STATE_GONE,
-                    [VERDICT_NOTHING] = STATE_GONE,
-                    [VERDICT_EARLY] = STATE_GONE,
-                    [VERDICT_FAILED] = STATE_GONE,
-                    [VERDICT_GONE] = STATE_GONE},
+                           [VERDICT_FAILED] = STATE_UNREACHABLE},
 };
-_Static_assert(ELEMENTS_OF(transitions) == STATE_COUNT_, "a state has no transitions");
 
 State rules_next_state(State state, Outcome outcome, bool first_second, Reason *ret_reason) {
     const Rule *rule = &rules[outcome];
     Verdict verdict = rule->verdict;
     if (verdict == VERDICT_EARLY && !first_second)
         verdict = VERDICT_FAILED;
+    assert(outcome != OUTCOME_VANISHED && (state == STATE_DETECTED || state == STATE_UNREACHABLE));
     State next = transitions[state][verdict];
     *ret_reason = next == STATE_UNREACHABLE ? rule->reason : REASON_NONE;
     return next;
@@ -92,8 +79,7 @@ uint64_t rules_next_attempt(Outcome outcome, uint64_t window_us, uint64_t now_us
     if (outcome == OUTCOME_NOT_TRIED)
         return now_us + USEC_PER_SEC;
     const Course *course = rules[outcome].course;
-    if (!course)
-        return USEC_NEVER;
+    assert(course);
     for (size_t i = 0; i < course->count; i++) {
         uint64_t at_us = window_us + course->at_ms[i] * USEC_PER_MSEC;
         if (at_us > now_us)

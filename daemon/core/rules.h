@@ -13,9 +13,10 @@
 #define RULES_SIGNAL_PAUSE_US USEC_PER_SEC
 
 // What the outcome of an attempt makes of a process in `state` that is in its first second or not.
-// STATE_UNREACHABLE has *ret_reason, the others REASON_NONE.
+// Only who is detected or unreachable is attempted, and OUTCOME_VANISHED is the end of the life,
+// not a state. STATE_UNREACHABLE has *ret_reason, the others REASON_NONE.
 State rules_next_state(State state, Outcome outcome, bool first_second, Reason *ret_reason);
 
-// When the attempt after one that ended at `now_us` with `outcome` is due. Attempts are counted
+// When the attempt after one that failed at `now_us` with `outcome` is due. Attempts are counted
 // from `window_us`, when the process was first or again signalled. USEC_NEVER: none.
 uint64_t rules_next_attempt(Outcome outcome, uint64_t window_us, uint64_t now_us);

@@ -271,6 +271,7 @@ static void an_attempt_that_finds_the_life_ended_ends_it(void **state) {
     assert_null(registry_find_pid(f->registry, 10));
     assert_true(registry_next_deadline(f->registry) == USEC_NEVER);
     assert_int_equal(registry_counters(f->registry)->dropped_owners, 0);
+    assert_int_equal(registry_counters(f->registry)->vanished, 1);
     // Its exit, and a record still on its way; then the pid's next life.
     feed(f, (Input){.kind = INPUT_EXIT, .exit.serial = 1});
     assert_actions(f, "");
@@ -278,6 +279,37 @@ static void an_attempt_that_finds_the_life_ended_ends_it(void **state) {
     assert_actions(f, "");
     feed_signal(f, sample_signal(10, 6, 0));
     assert_actions(f, "publish follow probe");
+
+    // Of unknown exec count: what the process runs now looks the same.
+    Signal scan = sample_signal(11, 5, EXEC_COUNT_UNKNOWN);
+    scan.kind = SIGNAL_SCAN;
+    feed_signal(f, scan);
+    feed_probed(f, 3, OUTCOME_VANISHED, "it has ended");
+    assert_actions(f, "publish unfollow");
+    assert_int_equal(registry_counters(f->registry)->vanished, 2);
+    feed_signal(f, scan);
+    assert_actions(f, "publish follow probe");
+}
+
+// It may live on, so what tells of it again begins it again; a rescan asks once something has
+// ended that may have given back what was lacking.
+static void one_that_was_not_followed_is_found_again(void **state) {
+    Fixture *f = *state;
+    const Input not_followed = {.kind = INPUT_EXIT, .exit = {.serial = 2, .not_followed = true}};
+    feed_signal(f, sample_signal(9, 5, 1));
+    feed_signal(f, sample_signal(10, 5, 1));
+    feed(f, not_followed);
+    assert_actions(f, "publish cancel unfollow");
+    feed_signal(f, sample_signal(10, 5, 1));
+    assert_actions(f, "publish follow probe");
+    assert_int_equal(registry_counters(f->registry)->signals_stale, 0);
+    feed(f, (Input){.kind = INPUT_EXIT, .exit = {.serial = 3, .not_followed = true}});
+    assert_actions(f, "publish cancel unfollow");
+    feed(f, (Input){.kind = INPUT_EXIT, .exit.serial = 1});
+    assert_actions(f, "publish cancel unfollow rescan");
+    feed_signal(f, sample_signal(10, 5, 1));
+    feed(f, (Input){.kind = INPUT_EXIT, .exit.serial = 4});
+    assert_actions(f, "publish cancel unfollow");
 }
 
 static void an_attempt_tells_the_protection_that_no_signal_told(void **state) {
@@ -355,16 +387,25 @@ static void a_scanned_inheritor_is_dropped_but_a_named_one_is_told(void **state)
     assert_int_equal(f->actions.items[0].process->traits.state, STATE_GONE);
     feed_signal(f, scan); // the next scan finds it again
     assert_actions(f, "");
+    assert_int_equal(registry_counters(f->registry)->dropped_owners, 1);
+
+    Signal own = scan; // after an execve
+    strcpy(own.socket_path, "/tmp/dotnet-diagnostic-10-5-socket");
+    feed_signal(f, own);
+    assert_actions(f, "publish follow probe");
+    feed(f, (Input){.kind = INPUT_EXIT, .exit.serial = 2});
+    feed_signal(f, own);
+    assert_actions(f, "");
 
     feed_signal(f, sample_signal(11, 5, 1));
-    feed_probed(f, 2, OUTCOME_NOT_OWNER, "process 9 listens there");
+    feed_probed(f, 3, OUTCOME_NOT_OWNER, "process 9 listens there");
     assert_actions(f, "publish");
     assert_state(f, 11, STATE_UNREACHABLE, REASON_NOT_OWNER);
 
     scan = sample_signal(12, 5, 1); // by the kernel's iterator, which compares who listens
     scan.kind = SIGNAL_SCAN;
     feed_signal(f, scan);
-    feed_probed(f, 3, OUTCOME_NOT_OWNER, "process 9 listens there");
+    feed_probed(f, 4, OUTCOME_NOT_OWNER, "process 9 listens there");
     assert_actions(f, "publish");
     assert_state(f, 12, STATE_UNREACHABLE, REASON_NOT_OWNER);
 }
@@ -417,6 +458,7 @@ int main(void) {
         TEST(a_slow_port_stays_detected_for_a_second),
         TEST(any_other_failure_is_told_at_once_and_only_once),
         TEST(an_attempt_that_finds_the_life_ended_ends_it),
+        TEST(one_that_was_not_followed_is_found_again),
         TEST(an_attempt_tells_the_protection_that_no_signal_told),
         TEST(retries_end_and_a_new_signal_begins_them_again),
         TEST(a_signal_that_adds_something_during_an_attempt_leads_to_another),

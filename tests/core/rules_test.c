@@ -8,7 +8,6 @@
 #define DETECTED STATE_DETECTED
 #define READY STATE_READY
 #define UNREACHABLE STATE_UNREACHABLE
-#define GONE STATE_GONE
 
 static void outcomes_make_states(void **state) {
     (void)state;
@@ -31,13 +30,11 @@ static void outcomes_make_states(void **state) {
         {DETECTED, OUTCOME_TIMEOUT, true, UNREACHABLE, REASON_TIMEOUT},
         {DETECTED, OUTCOME_NOT_OWNER, true, UNREACHABLE, REASON_NOT_OWNER},
         {DETECTED, OUTCOME_PROTOCOL_ERROR, true, UNREACHABLE, REASON_PROTOCOL_ERROR},
-        {DETECTED, OUTCOME_VANISHED, false, GONE, REASON_NONE},
-        {UNREACHABLE, OUTCOME_VANISHED, true, GONE, REASON_NONE},
         {DETECTED, OUTCOME_NOT_TRIED, false, DETECTED, REASON_NONE},
         {UNREACHABLE, OUTCOME_ANSWERED, false, READY, REASON_NONE},
         {UNREACHABLE, OUTCOME_REFUSED, false, UNREACHABLE, REASON_REFUSED},
-        {READY, OUTCOME_REFUSED, false, READY, REASON_NONE},
-        {READY, OUTCOME_TIMEOUT, false, READY, REASON_NONE},
+        {UNREACHABLE, OUTCOME_REFUSED, true, UNREACHABLE, REASON_REFUSED},
+        {UNREACHABLE, OUTCOME_NOT_TRIED, false, UNREACHABLE, REASON_NONE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Reason reason = REASON_COUNT_;
@@ -45,20 +42,6 @@ static void outcomes_make_states(void **state) {
             rules_next_state(cases[i].from, cases[i].outcome, cases[i].first_second, &reason),
             cases[i].to);
         assert_int_equal(reason, cases[i].reason);
-    }
-}
-
-static void only_its_end_ends_a_life_or_leaves_ready(void **state) {
-    (void)state;
-    for (Outcome outcome = 0; outcome < OUTCOME_COUNT_; outcome++) {
-        for (State from = 0; from < STATE_COUNT_; from++) {
-            Reason reason;
-            State to = rules_next_state(from, outcome, true, &reason);
-            bool ends = outcome == OUTCOME_VANISHED || from == STATE_GONE;
-            assert_true((to == STATE_GONE) == ends);
-            if (from == STATE_READY && !ends)
-                assert_int_equal(to, STATE_READY);
-        }
     }
 }
 
@@ -78,8 +61,6 @@ static void retries_back_off_and_end_after_thirty_seconds(void **state) {
         assert_int_equal(now, T0 + 30 * SECOND);
         assert_true(at_first_second);
     }
-    assert_true(rules_next_attempt(OUTCOME_ANSWERED, T0, T0) == USEC_NEVER);
-    assert_true(rules_next_attempt(OUTCOME_VANISHED, T0, T0) == USEC_NEVER);
     assert_int_equal(rules_next_attempt(OUTCOME_NOT_TRIED, T0, T0 + 60 * SECOND), T0 + 61 * SECOND);
 }
 
@@ -94,7 +75,6 @@ static void a_touched_process_is_left_alone_for_a_second(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outcomes_make_states),
-        cmocka_unit_test(only_its_end_ends_a_life_or_leaves_ready),
         cmocka_unit_test(retries_back_off_and_end_after_thirty_seconds),
         cmocka_unit_test(a_touched_process_is_left_alone_for_a_second),
     };
