@@ -159,10 +159,9 @@ static void take_alone(void *userdata, Input *input) {
     checks_take(alone->checks, input);
 }
 
-static int ignore_input(void *userdata, Input *input) {
+static void ignore_input(void *userdata, Input *input) {
     (void)userdata;
     input_done(input);
-    return 0;
 }
 
 DEFINE_CLEANUP(Checks *, checks_free);

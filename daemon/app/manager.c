@@ -41,10 +41,20 @@ struct Manager {
     uint64_t settle_last;       // serial of the last life that the first scan found
     uint64_t settled;           // serial up to which each has had an answer
     uint64_t reported_sequence; // of the last STATUS=
+    bool rescan_refused;        // told already
     const char *socket_made;    // path to remove at the end, NULL where systemd passed the socket
 };
 
 static void take_input(Manager *manager, Input *input);
+
+static void rescan(Manager *manager) {
+    int r = source_rescan(manager->source);
+    if (r >= 0 || manager->rescan_refused)
+        return;
+    log_warning("Cannot ask for another scan, some processes may be missing: %s",
+                strerrorname_np(-r));
+    manager->rescan_refused = true;
+}
 
 static void route(Manager *manager, const Action *action) {
     switch (action->kind) {
@@ -56,7 +66,8 @@ static void route(Manager *manager, const Action *action) {
             manager->overview.not_followed++;
         }
         if (r != FOLLOW_OK) {
-            Input input = {.kind = INPUT_EXIT, .exit.serial = action->serial};
+            Input input = {.kind = INPUT_EXIT,
+                           .exit = {.serial = action->serial, .not_followed = r < 0}};
             take_input(manager, &input);
         }
         break;
@@ -90,7 +101,7 @@ static void route(Manager *manager, const Action *action) {
         probe_cancel(manager->probes, action->serial);
         break;
     case ACTION_RESCAN:
-        source_rescan(manager->source);
+        rescan(manager);
         break;
     case ACTION_PUBLISH:
         // Subscribers first: a log may be slow.
@@ -108,7 +119,7 @@ static void take_input(Manager *manager, Input *input) {
     int r = registry_feed(manager->registry, input, instant_now(), &manager->actions);
     if (r < 0) {
         log_error("Out of memory: an event was lost, scanning again.");
-        source_rescan(manager->source);
+        rescan(manager);
     }
     if (!outermost)
         return;
@@ -119,9 +130,8 @@ static void take_input(Manager *manager, Input *input) {
     actions_clear(&manager->actions);
 }
 
-static int take_source_input(void *userdata, Input *input) {
+static void take_source_input(void *userdata, Input *input) {
     take_input(userdata, input);
-    return 0;
 }
 
 static void take_probe_input(void *userdata, Input *input) {
@@ -311,8 +321,7 @@ static int watch(Manager *manager, const Options *options) {
         return r;
     r = source_scan(manager->source);
     if (r < 0)
-        log_warning("The first scan ended early, some processes may be missing: %s",
-                    strerrorname_np(-r));
+        log_warning("After the first scan: some processes may be missing: %s", strerrorname_np(-r));
     manager->settle_last = registry_last_serial(manager->registry);
     return 0;
 }

@@ -23,7 +23,10 @@ static void add(Status *status, const Count *counts, size_t count) {
 
 static const char not_followed_text[] =
     "some processes could not be followed for lack of descriptors or memory and were told as gone; "
-    "raise RLIMIT_NOFILE or lower --max-processes=";
+    "a rescan follows when another ends; raise RLIMIT_NOFILE or lower --max-processes=";
+
+static const char scans_fail_text[] =
+    "scans for processes that run already end early: some may not be listed; another scan follows";
 
 static void degrade(Status *status, const char *text) {
     if (status->degraded_count < ELEMENTS_OF(status->degraded))
@@ -53,8 +56,10 @@ void overview_collect(const Overview *overview, Status *ret) {
         degrade(ret, overflow_text);
     if (overview->not_followed > 0)
         degrade(ret, not_followed_text);
-
     const SourceCounters *source = source_counters(overview->source);
+    if (source->scans_failing > 0)
+        degrade(ret, scans_fail_text);
+
     const RegistryCounters *registry = registry_counters(overview->registry);
     const ProbeCounters *probes = probe_counters(overview->probes);
     const VarlinkCounters *varlink = varlink_server_counters(overview->varlink);
@@ -70,6 +75,7 @@ void overview_collect(const Overview *overview, Status *ret) {
         {"refusedQuota", registry->refused_quota, false},
         {"execs", registry->execs, false},
         {"droppedOwners", registry->dropped_owners, false},
+        {"vanished", registry->vanished, false},
         {"notFollowed", overview->not_followed, true},
         {"attempts", probes->attempts, false},
         {"answered", probes->answered, false},
@@ -97,7 +103,8 @@ void overview_announce(Overview *overview) {
         }
         overview->programs_announced = true;
     }
-    uint64_t lost = source_counters(overview->source)->records_lost;
+    const SourceCounters *source = source_counters(overview->source);
+    uint64_t lost = source->records_lost;
     if (lost != overview->lost_announced)
         announce_lost(lost - overview->lost_announced);
     overview->lost_announced = lost;
@@ -106,6 +113,11 @@ void overview_announce(Overview *overview) {
     if (overflowed && !overview->overflow_announced)
         announce_degraded(overflow_text);
     overview->overflow_announced = overflowed;
+
+    bool scans_fail = source->scans_failing > 0;
+    if (scans_fail && !overview->scans_fail_announced)
+        announce_degraded(scans_fail_text);
+    overview->scans_fail_announced = scans_fail;
 
     if (overview->not_followed > 0 && !overview->not_followed_announced) {
         announce_degraded(not_followed_text);

@@ -17,11 +17,13 @@ typedef struct Overview {
     bool programs_announced;
     bool overflow_announced;
     bool not_followed_announced;
+    bool scans_fail_announced;
     uint64_t lost_announced;
     uint64_t not_followed; // lives ended for lack of a descriptor or memory
 } Overview;
 
 void overview_collect(const Overview *overview, Status *ret);
 
-// Logs, once each: programs that are missing, records lost since the last call, a full registry.
+// Logs, once each: programs that are missing, records lost since the last call, a full registry,
+// scans that fail.
 void overview_announce(Overview *overview);

@@ -24,6 +24,7 @@ enum {
     BOUND_RING_RECORDS = 256,       // read per turn of the loop
     BOUND_SCAN_READ = 512,          // bytes asked of the iterator per read
     BOUND_SCAN_INTERVAL_MS = 1000,  // between the starts of two scans, at least
+    BOUND_SCAN_DOUBLINGS = 10,      // of that after scans that failed, one each
     BOUND_SCAN_LISTENERS = 1 << 16, // diagnostic sockets that a scan of /proc remembers
 
     // Probes.

@@ -23,13 +23,13 @@ typedef struct Context {
     SourceCounters counters;
 } Context;
 
-static inline int context_yield(Context *context, Input *input) {
-    return context->input(context->userdata, input);
+static inline void context_yield(Context *context, Input *input) {
+    context->input(context->userdata, input);
 }
 
-// How one step of a scan went. Negative: we failed, the scan is not the place to deal with it.
+// How one step of a scan went.
 typedef enum ScanStep {
     SCAN_END,
     SCAN_MORE,
-    SCAN_FAILED, // this way of scanning does not work now
+    SCAN_FAILED, // this way of scanning does not work now, for want of memory say
 } ScanStep;

@@ -41,7 +41,8 @@ static int on_exit_of_process(sd_event_source *source, __attribute__((unused)) i
     if (r < 0)
         return r;
     Input input = {.kind = INPUT_EXIT, .exit = {.serial = followed->serial}};
-    return context_yield(followed->context, &input);
+    context_yield(followed->context, &input);
+    return 0;
 }
 
 // FOLLOW_OK: the caller owns *ret.

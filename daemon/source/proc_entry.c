@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "bounds.h"
 #include "cleanup.h"
 #include "procfs.h"
 #include "procfs_text.h"
@@ -30,14 +29,4 @@ int proc_entry_open(const ProcessKey *key, int *ret) {
         return PROC_ENTRY_GONE;
     *ret = TAKE_FD(directory);
     return PROC_ENTRY_OK;
-}
-
-static int on_maps_line(void *userdata, const char *line, __attribute__((unused)) size_t size) {
-    return procfs_text_is_mapping(line, userdata);
-}
-
-int proc_entry_protection(int directory) {
-    int protection = PROTECTION_UNKNOWN;
-    int r = procfs_each_line(directory, "maps", BOUND_PROC_MAPS, on_maps_line, &protection);
-    return r == 1 ? protection : PROTECTION_UNKNOWN;
 }

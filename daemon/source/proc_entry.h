@@ -12,8 +12,3 @@ int proc_entry_open(const ProcessKey *key, int *ret);
 
 // Field 22 of its stat.
 int proc_entry_start_ticks(int directory, uint64_t *ret);
-
-// What its named mapping allows, from its maps; PROTECTION_UNKNOWN where it has none, where it lies
-// beyond BOUND_PROC_MAPS, or where maps cannot be read, which is refused for some processes even to
-// root.
-int proc_entry_protection(int directory);

@@ -10,7 +10,7 @@
 #include "log.h"
 #include "record.h"
 
-static int take(Ring *ring, const void *bytes, size_t size) {
+static void take(Ring *ring, const void *bytes, size_t size) {
     Context *context = ring->context;
     struct discovery_record record;
     size_t used;
@@ -18,28 +18,25 @@ static int take(Ring *ring, const void *bytes, size_t size) {
     if (result != RECORD_OK || record.header.kind == DISCOVERY_RECORD_PROGRESS) {
         context->counters.records_bad++;
         log_debug("A record of %zu bytes from the kernel side was refused.", size);
-        return 0;
+        return;
     }
     context->counters.records++;
     Input input = translate_record(context->clocks, &record, instant_now());
-    return context_yield(context, &input);
+    context_yield(context, &input);
 }
 
 // libbpf before 1.5 reads all there is unless the callback fails, and counts that record as read.
 static int on_record(void *userdata, void *bytes, size_t size) {
     Ring *ring = userdata;
     ring->records++;
-    ring->error = take(ring, bytes, size);
-    return ring->error < 0 || ring->records == BOUND_RING_RECORDS ? -EAGAIN : 0;
+    take(ring, bytes, size);
+    return ring->records == BOUND_RING_RECORDS ? -EAGAIN : 0;
 }
 
 // 1 where the bound was reached, 0 where all was read.
 static int turn(Ring *ring) {
     ring->records = 0;
-    ring->error = 0;
     (void)ring_buffer__consume(ring->buffer);
-    if (ring->error < 0)
-        return ring->error;
 
     uint64_t lost = kernel_lost(&ring->context->kernel);
     if (lost > ring->context->counters.records_lost) {
@@ -62,8 +59,8 @@ static int on_readable(__attribute__((unused)) sd_event_source *source,
     return sd_event_source_set_priority(ring->readable, r ? PRIORITY_TURNS : PRIORITY_RECORDS);
 }
 
-int ring_init(Ring *ring, Context *context, RingLoss loss, void *userdata) {
-    *ring = (Ring){.context = context, .loss = loss, .userdata = userdata};
+int ring_init(Ring *ring, Context *context, size_t bytes, RingLoss loss, void *userdata) {
+    *ring = (Ring){.context = context, .bytes = bytes, .loss = loss, .userdata = userdata};
     int map = kernel_records(&context->kernel);
     if (map < 0)
         return 0;
@@ -87,7 +84,7 @@ void ring_done(Ring *ring) {
 }
 
 int ring_drain(Ring *ring) {
-    const size_t capacity = BOUND_RING_BYTES / sizeof(struct discovery_record);
+    const size_t capacity = ring->bytes / sizeof(struct discovery_record);
     int r = ring->buffer != NULL;
     for (size_t records = 0; r > 0 && records < capacity; records += BOUND_RING_RECORDS)
         r = turn(ring);

@@ -32,18 +32,17 @@ int scan_iterator_start(ScanIterator *scan) {
     return 0;
 }
 
-static int take(Context *context, const struct discovery_record *record) {
+static void take(Context *context, const struct discovery_record *record) {
     if (record->header.kind == DISCOVERY_RECORD_PROGRESS)
-        return 0;
+        return;
     Input input = translate_record(context->clocks, record, instant_now());
-    return context_yield(context, &input);
+    context_yield(context, &input);
 }
 
 // A stream that is not understood at one place is not from there on: SCAN_FAILED.
 static int decode(ScanIterator *scan) {
     size_t at = 0;
-    int r = 0;
-    while (r == 0) {
+    for (;;) {
         struct discovery_record record;
         size_t size;
         RecordResult result = record_decode(scan->bytes + at, scan->used - at, &record, &size);
@@ -54,11 +53,11 @@ static int decode(ScanIterator *scan) {
             return SCAN_FAILED;
         }
         at += size;
-        r = take(scan->context, &record);
+        take(scan->context, &record);
     }
     memmove(scan->bytes, scan->bytes + at, scan->used - at);
     scan->used -= at;
-    return r < 0 ? r : SCAN_MORE;
+    return SCAN_MORE;
 }
 
 static int step(ScanIterator *scan) {

@@ -4,7 +4,7 @@
 // passed over.
 //
 // It is only for a host whose kernel has no such iterator, and it reads in the loop what a process
-// can make block (its stat, maps, namespaces and descriptors, while it holds up an execve of its
+// can make block (its stat, namespaces and descriptors, while it holds up an execve of its
 // own): there any user who may mount a file system of his own can keep the daemon waiting.
 // SPDX-License-Identifier: MIT
 #include "scan_proc.h"
@@ -147,9 +147,7 @@ static int next_process(ScanProc *scan, int (*look)(ScanProc *, int directory, p
     int r = procfs_open((pid_t)pid, &directory);
     if (r >= 0)
         r = look(scan, directory, (pid_t)pid);
-    if (r == -ENOMEM)
-        return r;
-    return r == -EMFILE || r == -ENFILE ? SCAN_FAILED : SCAN_MORE;
+    return r == -EMFILE || r == -ENFILE || r == -ENOMEM ? SCAN_FAILED : SCAN_MORE;
 }
 
 // False where the process has ended or cannot be looked at.
@@ -169,7 +167,7 @@ static bool describe(const Listener *listener, Signal *ret) {
         .namespace_pid = status.namespace_pid,
         .uid = status.uid,
         .gid = status.gid,
-        .protection = proc_entry_protection(directory),
+        .protection = PROTECTION_UNKNOWN,
         .seen = instant_now(),
     };
     memcpy(ret->socket_path, listener->path, sizeof ret->socket_path);
@@ -185,8 +183,8 @@ static int next_signal(ScanProc *scan) {
     Input input = {.kind = INPUT_SIGNAL};
     if (listener->holder.pid == 0 || !describe(listener, &input.signal))
         return SCAN_MORE;
-    int r = context_yield(scan->context, &input);
-    return r < 0 ? r : SCAN_MORE;
+    context_yield(scan->context, &input);
+    return SCAN_MORE;
 }
 
 static int step(ScanProc *scan) {

@@ -7,12 +7,22 @@
 #include <string.h>
 #include <time.h>
 
+#include "bounds.h"
 #include "log.h"
 
-void scanner_init(Scanner *scanner, Context *context) {
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata);
+
+int scanner_init(Scanner *scanner, Context *context) {
     *scanner = (Scanner){.context = context};
     scan_iterator_init(&scanner->iterator, context);
     scan_proc_init(&scanner->proc, context);
+    int r =
+        sd_event_add_time(context->event, &scanner->timer, CLOCK_BOOTTIME, 0, 0, on_timer, scanner);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(scanner->timer, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_source_set_exit_on_failure(scanner->timer, true);
+    return r < 0 ? r : 0;
 }
 
 void scanner_done(Scanner *scanner) {
@@ -60,19 +70,41 @@ static int step(Scanner *scanner) {
     return r;
 }
 
-static int finish(Scanner *scanner) {
-    scanner->phase = SCANNER_IDLE;
-    if (!scanner->again)
+static int arrange_scan(Scanner *scanner, uint64_t due_us) {
+    int r = sd_event_source_set_time(scanner->timer, due_us);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(scanner->timer, SD_EVENT_ONESHOT);
+    if (r < 0)
+        return r;
+    scanner->phase = SCANNER_WAITING;
+    return 0;
+}
+
+// When one may begin after `failing` in a row that ended early.
+static uint64_t due(const Scanner *scanner, uint64_t failing) {
+    if (scanner->started_us == 0)
         return 0;
-    scanner->again = false;
-    return scanner_request(scanner);
+    uint64_t doublings = failing < BOUND_SCAN_DOUBLINGS ? failing : BOUND_SCAN_DOUBLINGS;
+    return scanner->started_us + ((BOUND_SCAN_INTERVAL_MS * USEC_PER_MSEC) << doublings);
+}
+
+// What a scan that failed did not see nobody may ever tell of: another follows by itself.
+static int finish(Scanner *scanner, int result) {
+    scanner->phase = SCANNER_IDLE;
+    uint64_t *failing = &scanner->context->counters.scans_failing;
+    *failing = result == SCAN_FAILED ? *failing + 1 : 0;
+    if (scanner->again) {
+        scanner->again = false;
+        return scanner_request(scanner);
+    }
+    return *failing > 0 ? arrange_scan(scanner, due(scanner, *failing - 1)) : 0;
 }
 
 static int on_turn(sd_event_source *source, void *userdata);
 
 // A new source each time: among sources of one priority the loop takes the one that waits longest,
 // and counts a re-enabled deferred one as waiting since it was made.
-static int arrange_turn(Scanner *scanner) {
+static int add_turn(Scanner *scanner) {
     scanner->turn = sd_event_source_disable_unref(scanner->turn);
     int r = sd_event_add_defer(scanner->context->event, &scanner->turn, on_turn, scanner);
     if (r >= 0)
@@ -82,57 +114,52 @@ static int arrange_turn(Scanner *scanner) {
     return r < 0 ? r : 0;
 }
 
+// A scan that cannot go on ends here, so that whoever asks next begins one.
+static int arrange_turn(Scanner *scanner) {
+    int r = add_turn(scanner);
+    if (r == 0)
+        return 0;
+    scanner->turn = sd_event_source_disable_unref(scanner->turn);
+    scan_iterator_done(&scanner->iterator);
+    scan_proc_done(&scanner->proc);
+    scanner->context->counters.scan_failures++;
+    int finished = finish(scanner, SCAN_FAILED);
+    return finished < 0 ? finished : r;
+}
+
 static int on_turn(__attribute__((unused)) sd_event_source *source, void *userdata) {
     Scanner *scanner = userdata;
     int r = step(scanner);
-    if (r < 0)
-        return r;
-    return r == SCAN_MORE ? arrange_turn(scanner) : finish(scanner);
+    return r == SCAN_MORE ? arrange_turn(scanner) : finish(scanner, r);
 }
 
 static int begin_in_loop(Scanner *scanner) {
     scanner->context->counters.rescans++;
     int r = begin(scanner);
-    return r == SCAN_MORE ? arrange_turn(scanner) : finish(scanner);
+    return r == SCAN_MORE ? arrange_turn(scanner) : finish(scanner, r);
 }
 
 static int on_timer(__attribute__((unused)) sd_event_source *source,
                     __attribute__((unused)) uint64_t usec, void *userdata) {
-    Scanner *scanner = userdata;
-    scanner->timer = sd_event_source_disable_unref(scanner->timer);
-    return begin_in_loop(scanner);
-}
-
-static int arrange_scan(Scanner *scanner, uint64_t due_us) {
-    int r = sd_event_add_time(scanner->context->event, &scanner->timer, CLOCK_BOOTTIME, due_us, 0,
-                              on_timer, scanner);
-    if (r >= 0)
-        r = sd_event_source_set_exit_on_failure(scanner->timer, true);
-    if (r < 0)
-        return r;
-    scanner->phase = SCANNER_WAITING;
-    return 0;
+    return begin_in_loop(userdata);
 }
 
 int scanner_request(Scanner *scanner) {
-    switch (scanner->phase) {
-    case SCANNER_RUNNING:
+    if (scanner->phase == SCANNER_RUNNING) {
         scanner->again = true;
         return 0;
-    case SCANNER_WAITING:
-        return 0;
-    case SCANNER_IDLE:
-        break;
     }
-    uint64_t due_us = scanner->started_us + BOUND_SCAN_INTERVAL_MS * USEC_PER_MSEC;
-    if (scanner->started_us > 0 && due_us > instant_now().boottime_us)
+    // One that waits may wait longer than whoever asks needs to.
+    uint64_t due_us = due(scanner, 0);
+    if (due_us > instant_now().boottime_us)
         return arrange_scan(scanner, due_us);
-    return begin_in_loop(scanner);
+    int r = sd_event_source_set_enabled(scanner->timer, SD_EVENT_OFF);
+    return r < 0 ? r : begin_in_loop(scanner);
 }
 
 int scanner_run(Scanner *scanner) {
     int r = begin(scanner);
     while (r == SCAN_MORE)
         r = step(scanner);
-    return r < 0 ? r : finish(scanner);
+    return finish(scanner, r);
 }

@@ -20,13 +20,14 @@ typedef struct Scanner {
     ScanIterator iterator;
     ScanProc proc;
     sd_event_source *turn;  // owned: the next step
-    sd_event_source *timer; // owned: the next scan
+    sd_event_source *timer; // owned: the next scan; made at the start, since it takes a descriptor
 } Scanner;
 
-void scanner_init(Scanner *scanner, Context *context);
+// -errno of the event loop; scanner_done() is due all the same.
+int scanner_init(Scanner *scanner, Context *context);
 void scanner_done(Scanner *scanner);
 
-// Scans now and to the end.
+// Scans now and to the end. -errno where another was to follow and could not be arranged.
 int scanner_run(Scanner *scanner);
 // As source_rescan() says.
 int scanner_request(Scanner *scanner);

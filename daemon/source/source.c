@@ -36,11 +36,12 @@ int source_new(sd_event *event, const SourceOptions *options, SourceInput input,
         .userdata = userdata,
         .clocks = clocks_of_daemon(),
     };
-    scanner_init(&source->scanner, &source->context);
     follower_init(&source->follower, &source->context);
-    int r = kernel_init(&source->context.kernel, options);
+    int r = scanner_init(&source->scanner, &source->context);
     if (r >= 0)
-        r = ring_init(&source->ring, &source->context, on_loss, source);
+        r = kernel_init(&source->context.kernel, options);
+    if (r >= 0)
+        r = ring_init(&source->ring, &source->context, options->ring_bytes, on_loss, source);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(source);
@@ -60,7 +61,8 @@ void source_free(Source *source) {
 
 int source_scan(Source *source) {
     int r = scanner_run(&source->scanner);
-    return r < 0 ? r : ring_drain(&source->ring);
+    int drained = ring_drain(&source->ring);
+    return r < 0 ? r : drained;
 }
 
 int source_rescan(Source *source) {

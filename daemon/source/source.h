@@ -33,15 +33,16 @@ typedef struct SourceOptions {
 } SourceOptions;
 
 typedef struct SourceCounters {
-    uint64_t records;      // read from the ring buffer
-    uint64_t records_bad;  // refused by record_decode()
-    uint64_t records_lost; // the kernel side had no room for
-    uint64_t rescans;      // made since the first scan
-    uint64_t scan_failures;
+    uint64_t records;       // read from the ring buffer
+    uint64_t records_bad;   // refused by record_decode()
+    uint64_t records_lost;  // the kernel side had no room for
+    uint64_t rescans;       // made since the first scan
+    uint64_t scan_failures; // ways of scanning that did not work, sockets left out
+    uint64_t scans_failing; // scans that ended early since the last that did not
 } SourceCounters;
 
 // Gets one input, with all that it owns. Called from the loop and from source_scan().
-typedef int (*SourceInput)(void *userdata, Input *input);
+typedef void (*SourceInput)(void *userdata, Input *input);
 
 // Opens, configures, loads and attaches. A program that fails is reported missing (source_programs)
 // and is no error: with none of them the source still scans and follows. -ENOMEM and errors of the
@@ -52,7 +53,8 @@ void source_free(Source *source);
 
 // The scan of what runs already, to its end, before anything is served. Every process found is an
 // INPUT_SIGNAL of kind scan. Then drains what the ring buffer got meanwhile. An entry that cannot
-// be read never spoils the rest.
+// be read never spoils the rest. Where it ends early another follows in the loop, and so after
+// each, ever later, until one does not.
 int source_scan(Source *source);
 
 // Asks for another scan, in the loop, bounded reads a turn. Asked for again while it runs or within

@@ -14,7 +14,7 @@
 #include "procfs.h"
 #include "procfs_text.h"
 
-static int on_input(void *userdata, Input *input) {
+static void on_input(void *userdata, Input *input) {
     Harness *harness = userdata;
     if (harness->count == harness->capacity) {
         harness->capacity = harness->capacity ? 2 * harness->capacity : 64;
@@ -22,7 +22,6 @@ static int on_input(void *userdata, Input *input) {
         MUST(harness->inputs != NULL);
     }
     harness->inputs[harness->count++] = *input;
-    return 0;
 }
 
 void harness_init(Harness *harness, const bool without[PROGRAM_COUNT_]) {

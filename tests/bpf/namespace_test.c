@@ -130,7 +130,7 @@ static void source_inside(Child *outside, const char *folder) {
 
     harness_init(&by_proc, without_iterator);
     MUST(source_scan(by_proc.source) == 0);
-    check_signal(&by_proc, SIGNAL_SCAN, child.pid, PROT_NONE);
+    check_signal(&by_proc, SIGNAL_SCAN, child.pid, PROTECTION_UNKNOWN);
     MUST(by_proc.count == 1);
     harness_done(&by_proc);
     child_end(&child);
