@@ -257,6 +257,21 @@ static void fit_descriptors(Options *options) {
     }
 }
 
+static const char *socket_remedy(int error) {
+    switch (error) {
+    case EACCES:
+    case EPERM:
+        return "run as root, or choose another place with --socket=";
+    case ENOENT:
+    case ENOTDIR:
+        return "make its folder first";
+    case ENAMETOOLONG:
+        return "choose a shorter path with --socket=";
+    default:
+        return "choose another place with --socket=";
+    }
+}
+
 static int claim_socket(Manager *manager, const Options *options, int *ret) {
     int fd = status_socket_passed();
     if (fd == -ENOENT) {
@@ -267,7 +282,8 @@ static int claim_socket(Manager *manager, const Options *options, int *ret) {
         else if (fd == -EEXIST)
             log_error("%s is not a socket and is left alone.", options->socket_path);
         else if (fd < 0)
-            log_error("Cannot make %s: %s", options->socket_path, strerrorname_np(-fd));
+            log_error("Cannot make %s (%s): %s.", options->socket_path, strerrorname_np(-fd),
+                      socket_remedy(-fd));
         else
             manager->socket_made = options->socket_path;
     } else if (fd < 0) {
