@@ -88,8 +88,8 @@ static void disconnect(Attempt *attempt) {
     attempt->size = attempt->wanted = 0;
 }
 
-// True where the look had begun.
-static bool abandon_look(Attempt *attempt, bool late) {
+// Returns the state the look was in.
+static JobState abandon_look(Attempt *attempt, bool late) {
     attempt->looking = false;
     return workers_abandon(attempt->workers, &TAKE_PTR(attempt->look)->job, late);
 }
@@ -110,10 +110,6 @@ void attempt_free(Attempt *attempt) {
 
 bool attempt_is_started(const Attempt *attempt) {
     return attempt->event;
-}
-
-uint64_t attempt_serial(const Attempt *attempt) {
-    return attempt->serial;
 }
 
 static int begin_look(Attempt *attempt) {
@@ -364,6 +360,20 @@ static int on_readable(sd_event_source *source, int fd, uint32_t events, void *u
     return 0;
 }
 
+static const char *unfinished(JobState state) {
+    switch (state) {
+    case JOB_QUEUED:
+        return "not looked at, since looks that began before block in the kernel: no end";
+    case JOB_RUNNING:
+        return "a look at the process blocks in the kernel: no end";
+    case JOB_RUN:
+    case JOB_OWNED:
+    case JOB_ABANDONED:
+    default:
+        return "a look at the process came back too late: no answer";
+    }
+}
+
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
     Attempt *attempt = userdata;
     _cleanup_(failure_done) Failure failure = {0};
@@ -373,14 +383,9 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         failure_set(&failure, OUTCOME_TIMEOUT, attempt->look->path, 0,
                     "no whole answer to ProcessInfo%d within %d ms (%zu bytes)",
                     attempt->look->version, BOUND_PROBE_MS, attempt->size);
-    else if (abandon_look(attempt, true))
-        failure_set(&failure, OUTCOME_TIMEOUT, NULL, 0,
-                    "a look at the process blocks in the kernel, for more than %d ms",
-                    BOUND_PROBE_MS);
     else
-        failure_set(&failure, OUTCOME_TIMEOUT, NULL, 0,
-                    "not looked at within %d ms: looks at other processes block in the kernel",
-                    BOUND_PROBE_MS);
+        failure_set(&failure, OUTCOME_TIMEOUT, NULL, 0, "%s within %d ms",
+                    unfinished(abandon_look(attempt, true)), BOUND_PROBE_MS);
     failure_merge(&attempt->failure, &failure);
     settle(attempt, PROGRESS_ENDED);
     return 0;

@@ -24,6 +24,5 @@ void attempt_start(Attempt *attempt, sd_event *event, Workers *workers, AttemptE
                    void *userdata);
 bool attempt_is_started(const Attempt *attempt);
 
-uint64_t attempt_serial(const Attempt *attempt);
 // Of an ended attempt: hands over its result.
 Input attempt_take_input(Attempt *attempt);

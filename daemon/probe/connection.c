@@ -84,12 +84,14 @@ static int send_question(int fd, const char *path, int version, Failure *failure
     return STEP_FAILED;
 }
 
-int connection_ask(const Target *target, const char *path, int version, int *ret,
-                   Failure *failure) {
+int connection_ask(const Target *target, const char *path, int version, const atomic_bool *let_go,
+                   int *ret, Failure *failure) {
     _cleanup_close_ int file = -1;
     int r = socket_path_open(target, path, &file, failure);
     if (r != STEP_DONE)
         return r;
+    if (atomic_load(let_go))
+        return -ECANCELED;
 
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -100,6 +102,8 @@ int connection_ask(const Target *target, const char *path, int version, int *ret
     r = check_peer(target, fd, path, failure);
     if (r != STEP_DONE)
         return r;
+    if (atomic_load(let_go))
+        return -ECANCELED;
     r = send_question(fd, path, version, failure);
     if (r == STEP_DONE)
         *ret = TAKE_FD(fd);

@@ -59,7 +59,10 @@ static int open_target(Look *look) {
 // Asks at look->path. STEP_FAILED: merged, *ret_outcome tells.
 static int ask(Look *look, Outcome *ret_outcome) {
     _cleanup_(failure_done) Failure failure = {0};
-    int r = connection_ask(&look->target, look->path, look->version, &look->fd, &failure);
+    if (atomic_load(&look->job.let_go))
+        return -ECANCELED;
+    int r = connection_ask(&look->target, look->path, look->version, &look->job.let_go, &look->fd,
+                           &failure);
     if (r == STEP_FAILED) {
         *ret_outcome = failure.outcome;
         failure_merge(&look->failure, &failure);
@@ -129,8 +132,17 @@ static int read_facts(Look *look) {
     return r;
 }
 
+static int has_no_port(Look *look) {
+    _cleanup_(failure_done) Failure failure = {0};
+    failure_set(&failure, OUTCOME_NO_SOCKET, NULL, 0, "%s", look->target.without_port);
+    failure_merge(&look->failure, &failure);
+    return STEP_FAILED;
+}
+
 static int look_on(Look *look) {
     int r = look->target.directory >= 0 ? STEP_DONE : open_target(look);
+    if (r == STEP_DONE && look->target.without_port)
+        return has_no_port(look);
     if (r == STEP_DONE)
         r = look->same_socket ? ask_again(look) : ask_next(look);
     return r == STEP_DONE ? read_facts(look) : r;

@@ -1,5 +1,5 @@
 // A FUSE server may answer never, so may a dead file server, and a thread that waits for one cannot
-// be woken: the one thing a process could do to stop the daemon. statfs() would tell the type by
+// be woken: it would be lost to its user, and the attempt with it. statfs() would tell the type by
 // asking that very server; mountinfo tells it without.
 //
 // What this cannot see is an overlay whose layers lie on FUSE: overlays are what containers live

@@ -1,7 +1,8 @@
 // Asks one process one question: finds its diagnostic socket, makes sure whose it is, sends one
 // ProcessInfo request, reads one reply. A bounded pool of such attempts; what does not fit waits in
-// order of arrival. All that a process can make block is done on threads of their own, so that the
-// loop never waits; everything else, and every decision, is the loop's.
+// a queue of its uid, and the queues take turns. All that a process can make block is done on
+// threads of their own, so that the loop never waits; everything else, and every decision, is the
+// loop's.
 //
 // What is promised to the process (docs/security.md): at most one connection at a time, the whole
 // request at once, one absolute deadline, nothing else ever sent, none of its files touched, no

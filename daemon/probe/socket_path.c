@@ -1,7 +1,7 @@
 // The path is the process's word. It is resolved below /proc/PID/root without symbolic links, and
 // only in the kernel's cache (RESOLVE_CACHED): a bound socket pins its file and every folder above
-// it, so a path that is not there has no live socket, and no filesystem gets a chance to keep the
-// daemon waiting. Before 5.12 the kernel cannot promise that.
+// it, so a path that is not there has no live socket, and hardly a filesystem gets a chance to
+// keep the thread waiting (an overlay over FUSE does). Before 5.12 the kernel cannot promise that.
 //
 // One thing may be missing from the cache although the path is there: a folder's access list (seen
 // on ext4, folders of a user, after a start of the machine). It is loaded by looking at the folder,
@@ -119,7 +119,7 @@ static int check_file(const Target *target, int fd, const char *path, Failure *f
     }
     if (!mount_is_kernels_own(target, &file)) {
         failure_set(failure, OUTCOME_NO_SOCKET, path, 0,
-                    "lies on a network or user-space filesystem, which could stop the daemon");
+                    "lies on a network or user-space filesystem, which could answer never");
         return STEP_FAILED;
     }
     return STEP_DONE;
@@ -144,7 +144,8 @@ int socket_path_open(const Target *target, const char *path, int *ret, Failure *
     if (fd == -ELOOP)
         return unopened(ELOOP, path, "has a symbolic link in it, which is not followed", failure);
     if (fd == -EAGAIN)
-        return unopened(EAGAIN, path, "was deleted, or only a file server could say", failure);
+        return unopened(EAGAIN, path, "has no file any more (deleted?), or lies on a file server",
+                        failure);
     if (fd < 0)
         return unopened(-fd, path, "opening failed", failure);
 

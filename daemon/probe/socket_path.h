@@ -6,5 +6,5 @@
 
 // Opens `path` (as bound, in the target's own root) as O_PATH and makes sure that it is a socket of
 // one of the target's own uids. Follows no symbolic link, leaves the target's root by no way,
-// touches nothing, and never waits. The caller owns *ret.
+// touches nothing. What the process mounted there may block it all the same. The caller owns *ret.
 int socket_path_open(const Target *target, const char *path, int *ret, Failure *failure);

@@ -11,8 +11,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <systemd/sd-login.h>
 
 #include "bounds.h"
@@ -38,12 +41,22 @@ static int unreadable(int error, const char *name, Failure *failure) {
     return STEP_FAILED;
 }
 
-static int read_stat(const Target *target, uint64_t *ret_start_ticks, char *ret_run_state) {
+// Its flags, field 9; the command in field 2 may hold anything.
+static bool is_kernel_thread(const char *stat) {
+    enum { KERNEL_THREAD = 0x00200000 }; // PF_KTHREAD
+    const char *end = strrchr(stat, ')');
+    unsigned flags;
+    return end && sscanf(end, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & KERNEL_THREAD;
+}
+
+static int read_stat(Target *target, uint64_t *ret_start_ticks, char *ret_run_state) {
     char text[BOUND_PROC_FILE];
     size_t size;
     int r = procfs_read(target->directory, "stat", text, sizeof text, &size);
     if (r < 0)
         return r;
+    if (is_kernel_thread(text))
+        target->without_port = "is a kernel thread";
     r = procfs_text_run_state(text, ret_run_state);
     return r < 0 ? r : procfs_text_start_ticks(text, ret_start_ticks);
 }
@@ -59,6 +72,22 @@ static bool is_zombie(char run_state) {
     return run_state == 'Z' || run_state == 'X';
 }
 
+// Of one that is a zombie: its main thread has ended, the others may go on. The pid is still its
+// own as long as its directory can be read.
+static bool group_has_ended(const Target *target) {
+    _cleanup_close_ int process = pidfd_open(target->key.pid, 0);
+    if (process < 0)
+        return errno == ESRCH;
+    char run_state;
+    uint64_t start_ticks;
+    Target same = *target;
+    int r = read_stat(&same, &start_ticks, &run_state);
+    if (r < 0)
+        return is_gone(-r);
+    struct pollfd ended = {.fd = process, .events = POLLIN};
+    return poll(&ended, 1, 0) > 0;
+}
+
 int target_open(const ProcessKey *key, Target *ret, Failure *failure) {
     _cleanup_(target_done) Target target = {.key = *key, .directory = -1};
     uint64_t start_ticks;
@@ -70,11 +99,14 @@ int target_open(const ProcessKey *key, Target *ret, Failure *failure) {
     r = read_stat(&target, &start_ticks, &run_state);
     if (r < 0)
         return unreadable(-r, "stat", failure);
+    bool zombie = is_zombie(run_state);
     if ((key->start_ticks != START_TICKS_UNKNOWN && start_ticks != key->start_ticks) ||
-        is_zombie(run_state)) {
+        (zombie && group_has_ended(&target))) {
         failure_set(failure, OUTCOME_VANISHED, NULL, 0, "it has ended");
         return STEP_FAILED;
     }
+    if (zombie)
+        target.without_port = "its main thread has ended";
     r = read_status(&target, &target.status);
     if (r < 0)
         return unreadable(-r, "status", failure);
@@ -107,7 +139,12 @@ bool target_is_alive(const Target *target) {
     // broke off since its peer was killed is told apart here.
     StatusLife life = {0};
     int r = read_life(target, &life);
-    return r >= 0 ? life.has_memory && !is_zombie(life.run_state) : !is_gone(-r);
+    if (r < 0)
+        return !is_gone(-r);
+    if (is_zombie(life.run_state))
+        return !group_has_ended(target);
+    // Kernel threads never had any.
+    return life.has_memory || target->without_port;
 }
 
 char target_run_state(const Target *target) {

@@ -9,12 +9,11 @@ typedef struct Target {
     ProcessKey key;
     int directory; // owned, -1: not open
     StatusText status;
+    const char *without_port; // static: why it has none, although it has not ended; NULL: it may
 } Target;
 
-#define TARGET_CLOSED ((Target){.directory = -1})
-
 // Opens it and makes sure that it is this life; with START_TICKS_UNKNOWN that it is one at all.
-// OUTCOME_VANISHED where it is not. May block.
+// OUTCOME_VANISHED where it is not, or has ended. May block.
 int target_open(const ProcessKey *key, Target *ret, Failure *failure);
 void target_done(Target *target);
 

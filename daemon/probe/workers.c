@@ -86,16 +86,36 @@ static size_t kind_limit(uid_t uid) {
     return uid == 0 ? BOUND_LOOKS_OF_ROOT : BOUND_LOOKS_OF_USERS;
 }
 
-// The one that waits longest of those that may run now.
+static bool is_looked_at(const Workers *workers, pid_t pid) {
+    const Job *job;
+    TAILQ_FOREACH(job, &workers->running, link) {
+        if (job->pid == pid)
+            return true;
+    }
+    return false;
+}
+
+// The one that waits longest of those that may run now. Never two at one process: one that was let
+// go of may still have a connection to it.
 static Job *next_job(const Workers *workers) {
     Job *job;
     TAILQ_FOREACH(job, &workers->queued, link) {
+        if (is_looked_at(workers, job->pid))
+            continue;
         Share share = share_running(workers, job->uid);
         if (share.of_kind < kind_limit(job->uid) &&
             (job->uid == 0 || share.of_uid < BOUND_LOOKS_PER_UID))
             return job;
     }
     return NULL;
+}
+
+// With the lock. The end of a job may make room for more than the one that its thread goes on with.
+static void tell_end(Workers *workers) {
+    pthread_cond_signal(&workers->work);
+    // Cannot fail: it is never read late enough for the count to be full.
+    if (!workers->ended)
+        (void)eventfd_write(workers->event_fd, 1);
 }
 
 // With the lock, which is given up while the job runs.
@@ -114,12 +134,11 @@ static void run_job(Workers *workers, Job *job) {
         unlock(workers);
         job->kind->free(job);
         lock(workers);
-        return;
+    } else {
+        job->state = JOB_RUN;
+        TAILQ_INSERT_TAIL(&workers->run, job, link);
     }
-    job->state = JOB_RUN;
-    TAILQ_INSERT_TAIL(&workers->run, job, link);
-    // Cannot fail: it is never read late enough for the count to be full.
-    (void)eventfd_write(workers->event_fd, 1);
+    tell_end(workers);
 }
 
 static void *work(void *userdata) {
@@ -177,7 +196,10 @@ static bool is_waiting(const Workers *workers) {
     return workers->queued_count > workers->idle && next_job(workers);
 }
 
+// One that is armed keeps its time: whoever submits again and again would put it off for good.
 static int arm_relief(Workers *workers) {
+    if (sd_event_source_get_enabled(workers->relief, NULL) > 0)
+        return 0;
     int r = sd_event_source_set_time_relative(workers->relief, BOUND_LOOK_MS * USEC_PER_MSEC);
     return r < 0 ? r : sd_event_source_set_enabled(workers->relief, SD_EVENT_ONESHOT);
 }
@@ -219,6 +241,8 @@ static int on_completed(sd_event_source *source, int fd, uint32_t events, void *
     for (Job *job; (job = take_run(workers));)
         job->kind->done(job);
     lock(workers);
+    if (!workers->ended && is_waiting(workers))
+        (void)arm_relief(workers); // takes no memory once the source is there
     unref_and_unlock(workers);
     return 0;
 }
@@ -338,21 +362,22 @@ int workers_submit(Workers *workers, Job *job) {
     lock(workers);
     bool barred = is_barred(workers, job->uid, job->pid);
     int r = barred ? 0 : enqueue(workers, job);
-    bool waiting = is_waiting(workers);
+    bool waiting = !barred && is_waiting(workers);
     unlock(workers);
     if (r < 0)
         return r;
     if (waiting)
-        (void)arm_relief(workers); // takes no memory once the source is there
+        (void)arm_relief(workers);
     return barred ? SUBMIT_STUCK : SUBMIT_OK;
 }
 
-bool workers_abandon(Workers *workers, Job *job, bool late) {
+JobState workers_abandon(Workers *workers, Job *job, bool late) {
     lock(workers);
-    bool begun = job->state != JOB_QUEUED;
-    switch (job->state) {
+    JobState before = job->state;
+    switch (before) {
     case JOB_RUNNING:
         job->state = JOB_ABANDONED;
+        atomic_store(&job->let_go, true);
         if (late)
             job->stuck_us = 0;
         job = NULL; // the thread's
@@ -372,7 +397,7 @@ bool workers_abandon(Workers *workers, Job *job, bool late) {
     unlock(workers);
     if (job)
         job->kind->free(job);
-    return begun;
+    return before;
 }
 
 size_t workers_stuck(Workers *workers) {

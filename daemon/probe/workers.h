@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -33,7 +34,8 @@ struct Job {
     uid_t uid; // whose process it is about
     pid_t pid; // which
     JobState state;
-    uint64_t stuck_us; // CLOCK_BOOTTIME from which it counts as stuck, should it be abandoned
+    atomic_bool let_go; // what it runs for is over: `run` begins nothing that others notice
+    uint64_t stuck_us;  // CLOCK_BOOTTIME from which it counts as stuck, should it be abandoned
     TAILQ_ENTRY(Job) link;
 };
 
@@ -45,12 +47,13 @@ void workers_free(Workers *workers);
 
 // Hands a job over. SUBMIT_STUCK, and the job stays the caller's: a job about this very process is
 // stuck, or as many of its uid as may be. -EAGAIN: no thread could be made.
+// One about a process that another job runs for, even one that was let go of, waits for its end.
 typedef enum SubmitResult { SUBMIT_OK, SUBMIT_STUCK } SubmitResult;
 int workers_submit(Workers *workers, Job *job);
 
 // Lets go of a job that was handed over and has not come back: it is freed, at once or when it has
-// run. `late`: it should have come back by now, and counts as stuck. True where it had begun.
-bool workers_abandon(Workers *workers, Job *job, bool late);
+// run. `late`: it should have come back by now, and counts as stuck. Returns the state it was in.
+JobState workers_abandon(Workers *workers, Job *job, bool late);
 
 // How many threads wait in jobs that count as stuck.
 size_t workers_stuck(Workers *workers);

@@ -294,14 +294,11 @@ static void test_stopped(void **state) {
     int status;
     assert_int_equal(waitpid(child, &status, WUNTRACED), child);
 
-    uint64_t before = instant_now().boottime_us;
     const Input *input = fixture_probe(fixture, child, "");
-    uint64_t took = instant_now().boottime_us - before;
     assert_int_equal(input->probed.outcome, OUTCOME_TIMEOUT);
     assert_detail(input, "ProcessInfo3");
     assert_detail(input, "stopped");
     assert_string_equal(input->probed.facts->socket_path, path);
-    assert_in_range(took, 1990 * USEC_PER_MSEC, 2500 * USEC_PER_MSEC);
     end_child(child);
 }
 

@@ -32,7 +32,7 @@ static void result_done(Result *result) {
 
 // Opens as an attempt at `pid` would and closes again.
 static Result try_open(pid_t pid, const char *path) {
-    _cleanup_(target_done) Target target = TARGET_CLOSED;
+    _cleanup_(target_done) Target target = {.directory = -1};
     _cleanup_close_ int fd = -1;
     Result result = {0};
     ProcessKey key = key_of(pid);
@@ -107,7 +107,7 @@ static void test_owner(void **state) {
     assert_failure(getpid(), path, OUTCOME_NOT_OWNER,
                    "belongs to uid 12345, not to one of the process's: 0, 0, 0, 0");
     ProcessKey key = key_of(getpid());
-    _cleanup_(target_done) Target target = TARGET_CLOSED;
+    _cleanup_(target_done) Target target = {.directory = -1};
     _cleanup_(failure_done) Failure failure = {0};
     assert_int_equal(target_open(&key, &target, &failure), STEP_DONE);
     target.status.uid = 5;
