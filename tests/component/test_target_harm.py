@@ -3,7 +3,6 @@
 
 import signal
 import socket
-import time
 import unittest
 
 from answers import READY, SILENT, UNKNOWN_COMMAND, error, question, reply, script
@@ -158,9 +157,7 @@ class Stopped(unittest.TestCase):
             stopped, busy, running = (self.begin_stopped(cast), self.begin_stopped(cast),
                                       cast.begin(READY))
             self.fill_backlog(busy)
-            begun = time.monotonic()
-            with Scene(cast=cast) as scene:
-                self.assertLess(time.monotonic() - begun, 10)
+            with Scene(cast=cast) as scene:  # which waits for READY=1
                 scene.wait(running, "ready")
                 process = scene.wait(stopped, "unreachable")
                 self.assertEqual(process["reason"], "timeout")
