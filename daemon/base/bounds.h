@@ -29,6 +29,7 @@ enum {
 
     // Probes.
     BOUND_PROBES = 64,              // attempts in flight (option)
+    BOUND_TIMERS_PER_TURN = 64,     // due attempts begun per turn of the loop
     BOUND_PROBE_MS = 2000,          // an attempt from start to end
     BOUND_PROBE_DESCRIPTORS = 8,    // that one attempt may hold
     BOUND_LOOKS_OF_ROOT = 16,       // threads that look at processes of uid 0, stuck ones included

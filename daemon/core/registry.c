@@ -36,7 +36,7 @@ struct Registry {
 
 // The most that one life can ask for at once: a life that ends (publish, unfollow, cancel, rescan)
 // and one that begins in its place (publish, follow, probe).
-enum { ACTIONS_PER_LIFE = 8, TIMERS_PER_FEED = 64 };
+enum { ACTIONS_PER_LIFE = 8 };
 
 int registry_new(const RegistryLimits *limits, Registry **ret) {
     Registry *registry = calloc(1, sizeof *registry);
@@ -330,11 +330,11 @@ static void feed_probed(Registry *registry, Input *input, Instant now, Actions *
 }
 
 static int feed_timer(Registry *registry, Instant now, Actions *actions) {
-    int r = actions_reserve(actions, TIMERS_PER_FEED, 0, 0);
+    int r = actions_reserve(actions, BOUND_TIMERS_PER_TURN, 0, 0);
     if (r < 0)
         return r;
     // What is due beyond the bound stays due: the next deadline is then in the past.
-    for (size_t i = 0; i < TIMERS_PER_FEED; i++) {
+    for (size_t i = 0; i < BOUND_TIMERS_PER_TURN; i++) {
         Deadline *first = deadlines_first(&registry->deadlines);
         if (!first || first->when_us > now.boottime_us)
             return 0;

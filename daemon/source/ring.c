@@ -39,12 +39,9 @@ static int turn(Ring *ring) {
     (void)ring_buffer__consume(ring->buffer);
 
     uint64_t lost = kernel_lost(&ring->context->kernel);
-    if (lost > ring->context->counters.records_lost) {
+    // Where nobody can be told now, the next turn finds the same loss.
+    if (lost > ring->context->counters.records_lost && ring->loss(ring->userdata) >= 0)
         ring->context->counters.records_lost = lost;
-        int r = ring->loss(ring->userdata);
-        if (r < 0)
-            return r;
-    }
     return ring->records == BOUND_RING_RECORDS;
 }
 

@@ -114,17 +114,15 @@ static int add_turn(Scanner *scanner) {
     return r < 0 ? r : 0;
 }
 
-// A scan that cannot go on ends here, so that whoever asks next begins one.
+// A scan that cannot go on ends here as one that failed, which is no reason to end the loop.
 static int arrange_turn(Scanner *scanner) {
-    int r = add_turn(scanner);
-    if (r == 0)
+    if (add_turn(scanner) == 0)
         return 0;
     scanner->turn = sd_event_source_disable_unref(scanner->turn);
     scan_iterator_done(&scanner->iterator);
     scan_proc_done(&scanner->proc);
     scanner->context->counters.scan_failures++;
-    int finished = finish(scanner, SCAN_FAILED);
-    return finished < 0 ? finished : r;
+    return finish(scanner, SCAN_FAILED);
 }
 
 static int on_turn(__attribute__((unused)) sd_event_source *source, void *userdata) {
