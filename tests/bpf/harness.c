@@ -78,6 +78,14 @@ size_t harness_exits(const Harness *harness, uint64_t serial) {
     return count;
 }
 
+bool harness_has_two_mappings(const Harness *harness, const void *pid) {
+    return harness_signals(harness, SIGNAL_MAPPING, *(const pid_t *)pid) == 2;
+}
+
+bool harness_has_exit(const Harness *harness, const void *serial) {
+    return harness_exits(harness, *(const uint64_t *)serial) > 0;
+}
+
 const Signal *harness_signal(const Harness *harness, SignalKind kind, pid_t pid) {
     size_t count;
     const Input *input = last(harness, INPUT_SIGNAL, kind, pid, &count);
@@ -93,7 +101,7 @@ const ProcessKey *harness_exec(const Harness *harness, pid_t pid) {
 }
 
 void harness_run(Harness *harness, HarnessDone done, const void *argument) {
-    uint64_t deadline = instant_now().boottime_us + 5 * USEC_PER_SEC;
+    uint64_t deadline = instant_now().boottime_us + 20 * USEC_PER_SEC;
     while (!done(harness, argument)) {
         MUST(instant_now().boottime_us < deadline);
         MUST(sd_event_run(harness->event, 100 * USEC_PER_MSEC) >= 0);

@@ -24,9 +24,12 @@ size_t harness_exits(const Harness *harness, uint64_t serial);
 const Signal *harness_signal(const Harness *harness, SignalKind kind, pid_t pid);
 const ProcessKey *harness_exec(const Harness *harness, pid_t pid);
 
-// Runs the loop until `done` says so; fails the test after five seconds.
+// Runs the loop until `done` says so; fails the test after twenty seconds.
 typedef bool (*HarnessDone)(const Harness *harness, const void *argument);
 void harness_run(Harness *harness, HarnessDone done, const void *argument);
+// Two mappings of a pid_t; an exit of a uint64_t serial.
+bool harness_has_two_mappings(const Harness *harness, const void *pid);
+bool harness_has_exit(const Harness *harness, const void *serial);
 void harness_await_mapping(Harness *harness, pid_t pid);
 // Returns when all that the kernel side said before is here: has a process make a mapping of its
 // own and waits for that, since records keep their order.

@@ -18,41 +18,15 @@
 #include "discovery_names.h"
 #include "discovery_record.h"
 #include "harness.h"
-
-static bool has_two_mappings(const Harness *harness, const void *pid) {
-    return harness_signals(harness, SIGNAL_MAPPING, *(const pid_t *)pid) == 2;
-}
-
-static bool has_exit(const Harness *harness, const void *serial) {
-    return harness_exits(harness, *(const uint64_t *)serial) > 0;
-}
-
-// Becomes this program anew, which then maps and pauses: see main().
-static void execute_self(int control) {
-    char number[16];
-    snprintf(number, sizeof number, "%d", control);
-    MUST(fcntl(control, F_SETFD, 0) == 0);
-    execl("/proc/self/exe", "life_bpf_test", "mapper", number, (char *)NULL);
-    MUST(false);
-}
-
-static void map(__attribute__((unused)) int control, __attribute__((unused)) const void *argument) {
-    map_named(DISCOVERY_MAPPING_NAME, PROT_NONE);
-}
-
-static void map_and_execute(int control, const void *argument) {
-    map(control, argument);
-    child_pause(control);
-    execute_self(control);
-}
+#include "mapper.h"
 
 static void *execute_in_thread(void *control) {
-    execute_self(*(int *)control);
+    mapper_execute(*(int *)control);
     return NULL;
 }
 
 static void map_and_execute_from_thread(int control, const void *argument) {
-    map(control, argument);
+    mapper_map(control, argument);
     child_pause(control);
     pthread_t thread;
     MUST(pthread_create(&thread, NULL, execute_in_thread, &control) == 0);
@@ -67,7 +41,7 @@ static void check_exec(Harness *harness, ChildBody body) {
     harness_await_mapping(harness, child.pid);
     const ProcessKey first = harness_signal(harness, SIGNAL_MAPPING, child.pid)->key;
     child_go(&child);
-    harness_run(harness, has_two_mappings, &child.pid);
+    harness_run(harness, harness_has_two_mappings, &child.pid);
 
     assert_int_equal(harness_execs(harness, child.pid), 1);
     const ProcessKey ended = *harness_exec(harness, child.pid);
@@ -87,7 +61,7 @@ static void check_exec(Harness *harness, ChildBody body) {
 }
 
 static void test_exec(void **state) {
-    check_exec(*state, map_and_execute);
+    check_exec(*state, mapper_map_and_execute);
 }
 
 static void test_exec_from_thread(void **state) {
@@ -97,11 +71,11 @@ static void test_exec_from_thread(void **state) {
 // Nobody hears of programs executed by processes that are not followed, or no longer.
 static void test_exec_of_forgotten(void **state) {
     Harness *harness = *state;
-    Child child = child_start(map_and_execute, NULL);
+    Child child = child_start(mapper_map_and_execute, NULL);
     harness_await_mapping(harness, child.pid);
     source_disregard(harness->source, child.pid);
     child_go(&child);
-    harness_run(harness, has_two_mappings, &child.pid);
+    harness_run(harness, harness_has_two_mappings, &child.pid);
     assert_int_equal(harness_execs(harness, child.pid), 0);
     child_end(&child);
 }
@@ -109,7 +83,7 @@ static void test_exec_of_forgotten(void **state) {
 // Following enters what was forgotten; unfollowing an earlier life leaves a later one alone.
 static void test_follow_remembers(void **state) {
     Harness *harness = *state;
-    Child child = child_start(map_and_execute, NULL);
+    Child child = child_start(mapper_map_and_execute, NULL);
     harness_await_mapping(harness, child.pid);
     const ProcessKey key = harness_signal(harness, SIGNAL_MAPPING, child.pid)->key;
     ProcessKey earlier = key;
@@ -118,7 +92,7 @@ static void test_follow_remembers(void **state) {
     assert_int_equal(source_follow(harness->source, 1, &key), FOLLOW_OK);
     source_unfollow(harness->source, 2, &earlier);
     child_go(&child);
-    harness_run(harness, has_two_mappings, &child.pid);
+    harness_run(harness, harness_has_two_mappings, &child.pid);
     assert_int_equal(harness_execs(harness, child.pid), 1);
     source_unfollow(harness->source, 1, &key);
     child_end(&child);
@@ -126,7 +100,7 @@ static void test_follow_remembers(void **state) {
 
 static void test_exit(void **state) {
     Harness *harness = *state;
-    Child child = child_start(map, NULL), other = child_start(map, NULL);
+    Child child = child_start(mapper_map, NULL), other = child_start(mapper_map, NULL);
     harness_await_mapping(harness, child.pid);
     harness_await_mapping(harness, other.pid);
     const ProcessKey key = harness_signal(harness, SIGNAL_MAPPING, child.pid)->key;
@@ -138,7 +112,7 @@ static void test_exit(void **state) {
 
     child_end(&other);
     child_end(&child);
-    harness_run(harness, has_exit, &serial);
+    harness_run(harness, harness_has_exit, &serial);
     harness_fence(harness);
     assert_int_equal(harness_exits(harness, serial), 1);
     assert_int_equal(harness_exits(harness, other_serial), 0);
@@ -149,7 +123,7 @@ static void test_exit(void **state) {
 // Whose life the pid's is nobody asks here; once nobody has it there is nothing to follow.
 static void test_follow_of_another(void **state) {
     Harness *harness = *state;
-    Child child = child_start(map, NULL);
+    Child child = child_start(mapper_map, NULL);
     ProcessKey key = {
         .pid = child.pid,
         .start_ticks = start_ticks_of(child.pid) - 1,
@@ -193,7 +167,7 @@ static void test_storm(__attribute__((unused)) void **state) {
     harness_init(&harness, NULL);
     char folder[32];
     make_folder(folder);
-    Child executor = child_start(map_and_execute, NULL);
+    Child executor = child_start(mapper_map_and_execute, NULL);
     harness_await_mapping(&harness, executor.pid);
     const uint64_t exec_count =
         harness_signal(&harness, SIGNAL_MAPPING, executor.pid)->key.exec_count;
@@ -224,12 +198,8 @@ static void test_storm(__attribute__((unused)) void **state) {
 }
 
 int main(int argc, char *argv[]) {
-    if (argc == 3 && strcmp(argv[1], "mapper") == 0) {
-        int control = atoi(argv[2]);
-        map(control, NULL);
-        child_pause(control);
+    if (mapper_main(argc, argv))
         return 0;
-    }
     harness_skip_unless_privileged();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exec),

@@ -20,33 +20,7 @@
 
 #include "discovery_names.h"
 #include "harness.h"
-
-static bool has_two_mappings(const Harness *harness, const void *pid) {
-    return harness_signals(harness, SIGNAL_MAPPING, *(const pid_t *)pid) == 2;
-}
-
-static bool has_exit(const Harness *harness, const void *serial) {
-    return harness_exits(harness, *(const uint64_t *)serial) > 0;
-}
-
-// Becomes this program anew, which then maps and pauses: see main().
-static void execute_self(int control) {
-    char number[16];
-    snprintf(number, sizeof number, "%d", control);
-    MUST(fcntl(control, F_SETFD, 0) == 0);
-    execl("/proc/self/exe", "program_bpf_test", "mapper", number, (char *)NULL);
-    MUST(false);
-}
-
-static void map(__attribute__((unused)) int control, __attribute__((unused)) const void *argument) {
-    map_named(DISCOVERY_MAPPING_NAME, PROT_NONE);
-}
-
-static void map_and_execute(int control, const void *argument) {
-    map(control, argument);
-    child_pause(control);
-    execute_self(control);
-}
+#include "mapper.h"
 
 static void listen_and_map(__attribute__((unused)) int control, const void *folder) {
     char path[64];
@@ -70,14 +44,15 @@ static void check_without(ProgramId missing) {
 
     char folder[32];
     make_folder(folder);
-    Child runtime = child_start(listen_and_map, folder), child = child_start(map_and_execute, NULL);
+    Child runtime = child_start(listen_and_map, folder),
+          child = child_start(mapper_map_and_execute, NULL);
     assert_int_equal(source_scan(harness.source), 0);
     assert_int_equal(harness_signals(&harness, SIGNAL_SCAN, runtime.pid), 1);
     size_t mappings = missing != PROGRAM_MAPPING;
     assert_int_equal(harness_signals(&harness, SIGNAL_MAPPING, runtime.pid), mappings);
     child_go(&child);
     if (missing != PROGRAM_MAPPING)
-        harness_run(&harness, has_two_mappings, &child.pid);
+        harness_run(&harness, harness_has_two_mappings, &child.pid);
     size_t execs = missing == PROGRAM_SCAN;
     assert_int_equal(harness_execs(&harness, child.pid), execs);
     child_end(&child);
@@ -111,7 +86,7 @@ static void test_without_all(__attribute__((unused)) void **state) {
     const uint64_t serial = 1;
     assert_int_equal(source_follow(harness.source, serial, &signal->key), FOLLOW_OK);
     child_end(&runtime);
-    harness_run(&harness, has_exit, &serial);
+    harness_run(&harness, harness_has_exit, &serial);
     remove_folder(folder);
     harness_done(&harness);
 }
@@ -184,12 +159,8 @@ static void test_without_privileges(__attribute__((unused)) void **state) {
 }
 
 int main(int argc, char *argv[]) {
-    if (argc == 3 && strcmp(argv[1], "mapper") == 0) {
-        int control = atoi(argv[2]);
-        map(control, NULL);
-        child_pause(control);
+    if (mapper_main(argc, argv))
         return 0;
-    }
     harness_skip_unless_privileged();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_mapping), cmocka_unit_test(test_without_exec),
