@@ -8,6 +8,10 @@
 #define DISCOVERY_SOCKET_DIRECTORY "/run/dotnet-discoveryd"
 #define DISCOVERY_SOCKET_PATH DISCOVERY_SOCKET_DIRECTORY "/" DISCOVERY_INTERFACE
 
+#define DISCOVERY_BUS_NAME "org.dotnetdiscovery1"
+#define DISCOVERY_BUS_PATH "/org/dotnetdiscovery1"
+#define DISCOVERY_BUS_INTERFACE "org.dotnetdiscovery1.Manager"
+
 // Members see every user's processes.
 #define DISCOVERY_GROUP "dotnet-discovery"
 

@@ -30,6 +30,9 @@ static int prepare_loop(sd_event **ret) {
         r = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
     if (r >= 0)
         r = sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
+    // Where the service manager wants it, and only from this loop: no loop, no sign of life.
+    if (r >= 0)
+        r = sd_event_set_watchdog(event, true);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(event);
