@@ -210,7 +210,7 @@ static int on_turn(sd_event_source *source, void *userdata) {
         check_settled(manager);
     if (manager->report)
         arm_report(manager);
-    overview_announce(&manager->overview);
+    overview_announce(&manager->overview, &manager->throttle, instant_now().boottime_us);
     return 0;
 }
 
@@ -369,7 +369,7 @@ static int serve(Manager *manager, const Options *options, int fd) {
     r = add_timers(manager);
     if (r < 0)
         return r;
-    overview_announce(&manager->overview);
+    overview_announce(&manager->overview, &manager->throttle, instant_now().boottime_us);
     // Where the scan found nothing there is nothing to wait for.
     check_settled(manager);
     return 0;

@@ -94,33 +94,38 @@ void overview_collect(const Overview *overview, Status *ret) {
     add(ret, counts, ELEMENTS_OF(counts));
 }
 
-void overview_announce(Overview *overview) {
-    if (!overview->programs_announced) {
-        const Program *programs = source_programs(overview->source);
-        for (size_t i = 0; i < PROGRAM_COUNT_; i++) {
-            if (!programs[i].attached)
-                announce_degraded(programs[i].detail);
-        }
-        overview->programs_announced = true;
-    }
+static bool announce_programs(const Overview *overview, Throttle *throttle, uint64_t now_us) {
+    const Program *programs = source_programs(overview->source);
+    for (size_t i = 0; i < PROGRAM_COUNT_; i++)
+        if (!programs[i].attached && !announce_degraded(programs[i].detail, throttle, now_us))
+            return false;
+    return true;
+}
+
+// What the throttle holds back is told at a later call.
+void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us) {
+    if (!overview->programs_announced)
+        overview->programs_announced = announce_programs(overview, throttle, now_us);
+
     const SourceCounters *source = source_counters(overview->source);
     uint64_t lost = source->records_lost;
-    if (lost != overview->lost_announced)
-        announce_lost(lost - overview->lost_announced);
-    overview->lost_announced = lost;
+    if (lost != overview->lost_announced &&
+        announce_lost(lost - overview->lost_announced, throttle, now_us))
+        overview->lost_announced = lost;
 
-    bool overflowed = registry_overflowed(overview->registry);
-    if (overflowed && !overview->overflow_announced)
-        announce_degraded(overflow_text);
-    overview->overflow_announced = overflowed;
-
-    bool scans_fail = source->scans_failing > 0;
-    if (scans_fail && !overview->scans_fail_announced)
-        announce_degraded(scans_fail_text);
-    overview->scans_fail_announced = scans_fail;
-
-    if (overview->not_followed > 0 && !overview->not_followed_announced) {
-        announce_degraded(not_followed_text);
-        overview->not_followed_announced = true;
+    const struct {
+        bool now;
+        bool *announced;
+        const char *text;
+    } troubles[] = {
+        {registry_overflowed(overview->registry), &overview->overflow_announced, overflow_text},
+        {source->scans_failing > 0, &overview->scans_fail_announced, scans_fail_text},
+        {overview->not_followed > 0, &overview->not_followed_announced, not_followed_text},
+    };
+    for (size_t i = 0; i < ELEMENTS_OF(troubles); i++) {
+        if (!troubles[i].now)
+            *troubles[i].announced = false;
+        else if (!*troubles[i].announced)
+            *troubles[i].announced = announce_degraded(troubles[i].text, throttle, now_us);
     }
 }

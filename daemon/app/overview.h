@@ -6,6 +6,7 @@
 #include "registry.h"
 #include "source.h"
 #include "status.h"
+#include "throttle.h"
 #include "varlink_server.h"
 
 // The parts are borrowed.
@@ -24,6 +25,6 @@ typedef struct Overview {
 
 void overview_collect(const Overview *overview, Status *ret);
 
-// Logs, once each: programs that are missing, records lost since the last call, a full registry,
-// scans that fail.
-void overview_announce(Overview *overview);
+// Logs, once each: programs that are missing, records lost since they were told last, a full
+// registry, scans that fail, processes that could not be followed.
+void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us);

@@ -60,9 +60,13 @@ enum {
     BOUND_ACCEPT_PAUSE_MS = 1000,   // at most, after accept() failed for lack of descriptors
     BOUND_JOURNAL_TEXT = 512,       // bytes of a process's text in a journal field
     // Together less than the 10,000 in 30 s after which journald drops a service's entries.
-    BOUND_JOURNAL_PLACES = 32,    // that uids other than 0 share
-    BOUND_JOURNAL_BURST = 128,    // entries about processes at once, of one place
-    BOUND_JOURNAL_PER_SECOND = 4, // afterwards
+    BOUND_JOURNAL_PLACES = 32,       // that uids other than 0 share
+    BOUND_JOURNAL_BURST = 128,       // entries about processes at once, of one place
+    BOUND_JOURNAL_PER_SECOND = 2,    // afterwards; each can bring one that counts those left out
+    BOUND_JOURNAL_ROOT_BURST = 1024, // the same of uid 0
+    BOUND_JOURNAL_ROOT_PER_SECOND = 15,
+    BOUND_JOURNAL_DAEMON_BURST = 8,    // entries about the daemon itself, at once
+    BOUND_JOURNAL_DAEMON_SECONDS = 10, // between two afterwards
 
     // Descriptors kept back for everything that is not a process, a probe or a client.
     BOUND_DESCRIPTORS_RESERVED = 128,

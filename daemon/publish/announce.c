@@ -221,15 +221,21 @@ void announce_change(const Action *change, Throttle *throttle, uint64_t now_us) 
     announce_state(state, priority, process->key.pid, &fields);
 }
 
-void announce_lost(uint64_t count) {
+bool announce_lost(uint64_t count, Throttle *throttle, uint64_t now_us) {
+    if (!throttle_pass_daemon(throttle, now_us))
+        return false;
     char message[128];
     snprintf(message, sizeof message,
              "%" PRIu64 " records of the kernel side were lost; scanning again.", count);
     write_entry(LOG_WARNING, message, DISCOVERY_MESSAGE_LOST, NULL);
+    return true;
 }
 
-void announce_degraded(const char *what) {
+bool announce_degraded(const char *what, Throttle *throttle, uint64_t now_us) {
+    if (!throttle_pass_daemon(throttle, now_us))
+        return false;
     write_entry(LOG_WARNING, what, DISCOVERY_MESSAGE_DEGRADED, NULL);
+    return true;
 }
 
 bool announce_wanted(void) {

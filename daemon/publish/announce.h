@@ -11,10 +11,10 @@
 // One entry for ready, unreachable and gone; detected is logged at debug level. Those beyond what
 // the throttle lets pass are counted in an entry in front of the next that passes.
 void announce_change(const Action *change, Throttle *throttle, uint64_t now_us);
-// The kernel side lost `count` records; a rescan follows.
-void announce_lost(uint64_t count);
-// Something is missing from now on: what, and what it costs.
-void announce_degraded(const char *what);
+// The kernel side lost `count` records; a rescan follows. False where the throttle holds it back.
+bool announce_lost(uint64_t count, Throttle *throttle, uint64_t now_us);
+// Something is missing from now on: what, and what it costs. False as above.
+bool announce_degraded(const char *what, Throttle *throttle, uint64_t now_us);
 
 // True where a service manager listens to the three below.
 bool announce_wanted(void);

@@ -1,24 +1,34 @@
-// A token bucket per place, kept as the time at which it is full again.
+// Token buckets, each kept as the time at which it is full again.
 // SPDX-License-Identifier: MIT
 #include "throttle.h"
 
 #include "instant.h"
 
-bool throttle_pass(Throttle *throttle, uid_t uid, uint64_t now_us, uint64_t *ret_suppressed) {
-    const uint64_t cost_us = USEC_PER_SEC / BOUND_JOURNAL_PER_SECOND;
+static bool pass(Allowance *allowance, unsigned burst, uint64_t cost_us, uint64_t now_us,
+                 uint64_t *ret_suppressed) {
     *ret_suppressed = 0;
-    if (uid == 0)
-        return true;
-
-    typeof(&throttle->places[0]) place = &throttle->places[uid % BOUND_JOURNAL_PLACES];
-    if (place->used_until_us < now_us)
-        place->used_until_us = now_us;
-    if (place->used_until_us + cost_us > now_us + BOUND_JOURNAL_BURST * cost_us) {
-        place->suppressed++;
+    if (allowance->used_until_us < now_us)
+        allowance->used_until_us = now_us;
+    if (allowance->used_until_us + cost_us > now_us + burst * cost_us) {
+        allowance->suppressed++;
         return false;
     }
-    place->used_until_us += cost_us;
-    *ret_suppressed = place->suppressed;
-    place->suppressed = 0;
+    allowance->used_until_us += cost_us;
+    *ret_suppressed = allowance->suppressed;
+    allowance->suppressed = 0;
     return true;
+}
+
+bool throttle_pass(Throttle *throttle, uid_t uid, uint64_t now_us, uint64_t *ret_suppressed) {
+    if (uid == 0)
+        return pass(&throttle->root, BOUND_JOURNAL_ROOT_BURST,
+                    USEC_PER_SEC / BOUND_JOURNAL_ROOT_PER_SECOND, now_us, ret_suppressed);
+    return pass(&throttle->users[uid % BOUND_JOURNAL_PLACES], BOUND_JOURNAL_BURST,
+                USEC_PER_SEC / BOUND_JOURNAL_PER_SECOND, now_us, ret_suppressed);
+}
+
+bool throttle_pass_daemon(Throttle *throttle, uint64_t now_us) {
+    uint64_t suppressed;
+    return pass(&throttle->daemon, BOUND_JOURNAL_DAEMON_BURST,
+                BOUND_JOURNAL_DAEMON_SECONDS * USEC_PER_SEC, now_us, &suppressed);
 }

@@ -177,11 +177,21 @@ static void test_storm(void **state) {
 
 static void test_warnings(void **state) {
     (void)state;
+    Throttle throttle = {0};
     Capture capture = capture_begin();
-    announce_lost(3);
-    announce_degraded("No scan: it costs this.");
+    assert_true(announce_lost(3, &throttle, 0));
+    assert_true(announce_degraded("No scan: it costs this.", &throttle, 0));
     capture_end(&capture, "3 records of the kernel side were lost; scanning again.\n"
                           "No scan: it costs this.\n");
+
+    capture = capture_begin();
+    while (announce_lost(1, &throttle, 0))
+        continue;
+    capture_skip(&capture);
+    capture = capture_begin();
+    assert_false(announce_lost(1, &throttle, 0));
+    assert_false(announce_degraded("No scan: it costs this.", &throttle, 0));
+    capture_end(&capture, "");
 }
 
 static void test_notifications(void **state) {
