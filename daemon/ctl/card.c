@@ -8,7 +8,7 @@
 #include "macro.h"
 
 void card_init(Card *card) {
-    static const TableColumn columns[] = {{.right = true}, {.right = false}};
+    static const TableColumn columns[] = {{.right = true}, {.wraps = true}};
     table_init(&card->table, columns, ELEMENTS_OF(columns));
 }
 

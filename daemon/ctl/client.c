@@ -172,6 +172,20 @@ int client_receive(Client *client, uint64_t deadline_us, VarlinkReply *ret) {
     }
 }
 
+// Whether a service manager runs that could start the daemon and knows its socket unit.
+static bool has_unit(void) {
+    static const char *const folders[] = {"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"};
+    if (access("/run/systemd/system", F_OK) < 0)
+        return false;
+    for (size_t i = 0; i < ELEMENTS_OF(folders); i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/systemd/system/" DISCOVERY_DAEMON ".socket", folders[i]);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int explain_errno(const Client *client, int error) {
     if (error == EACCES || error == EPERM)
         log_error("Not allowed to connect to %s.", client->path);
@@ -190,7 +204,11 @@ int client_explain(const Client *client, int result) {
     switch ((ClientResult)result) {
     case CLIENT_NOT_RUNNING:
         log_error(DISCOVERY_DAEMON " is not running: nothing listens on %s.", client->path);
-        log_error("Start '" DISCOVERY_DAEMON "' as root, or './dev run' in its source tree.");
+        // The unit's socket is the usual one.
+        if (strcmp(client->path, DISCOVERY_SOCKET_PATH) == 0 && has_unit())
+            log_error("Start it with 'systemctl start " DISCOVERY_DAEMON ".socket'.");
+        else
+            log_error("Start '" DISCOVERY_DAEMON "' as root, or './dev run' in its source tree.");
         return EXIT_STATUS_NOT_RUNNING;
     case CLIENT_ENDED:
         log_error(DISCOVERY_DAEMON " has ended the connection.");

@@ -22,7 +22,7 @@ static bool all_ok(json_t *items) {
 }
 
 static int print_items(const Output *output, json_t *items) {
-    static const TableColumn columns[] = {{.right = false}, {.right = false}, {.right = false}};
+    static const TableColumn columns[] = {{.right = false}, {.right = false}, {.wraps = true}};
     _cleanup_(table_done) Table table;
     table_init(&table, columns, ELEMENTS_OF(columns));
     size_t index;

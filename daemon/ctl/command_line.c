@@ -46,6 +46,7 @@ enum {
 
 static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
+    {"all", no_argument, NULL, 'a'},
     {"version", no_argument, NULL, OPTION_VERSION},
     {"json", required_argument, NULL, OPTION_JSON},
     {"no-legend", no_argument, NULL, OPTION_NO_LEGEND},
@@ -61,6 +62,9 @@ static int parse_option(int option, CommandLine *line) {
         return COMMAND_LINE_HELP;
     case OPTION_VERSION:
         return COMMAND_LINE_VERSION;
+    case 'a':
+        line->all = true;
+        return COMMAND_LINE_RUN;
     case 'j':
         line->format = FORMAT_JSON_FITTING;
         return COMMAND_LINE_RUN;
@@ -97,10 +101,14 @@ int command_line_parse(int argc, char **argv, CommandLine *ret) {
     };
 
     optind = 0; // getopt keeps its place between calls; 0 makes it begin anew
-    for (int option; (option = getopt_long(argc, argv, "hj", long_options, NULL)) >= 0;) {
+    for (int option; (option = getopt_long(argc, argv, "ahj", long_options, NULL)) >= 0;) {
         int r = parse_option(option, &line);
-        if (r != COMMAND_LINE_RUN)
+        if (r < 0)
             return r;
+        if (r != COMMAND_LINE_RUN) {
+            *ret = line;
+            return r;
+        }
     }
     if (optind < argc)
         line.command = argv[optind++];
@@ -108,6 +116,10 @@ int command_line_parse(int argc, char **argv, CommandLine *ret) {
     line.argument_count = (size_t)(argc - optind);
     if (line.has_timeout && strcmp(line.command, "wait") != 0) {
         log_error("--timeout= is for wait; %s has no use for it.", line.command);
+        return -EINVAL;
+    }
+    if (line.all && strcmp(line.command, "status") != 0) {
+        log_error("--all is for status; %s has no use for it.", line.command);
         return -EINVAL;
     }
     *ret = line;

@@ -18,6 +18,7 @@ typedef struct CommandLine {
     Format format;
     bool legend;
     bool pager;
+    bool all;
     bool has_timeout;
     uint64_t timeout_us; // USEC_NEVER without one
     const char *command;
@@ -31,5 +32,6 @@ typedef enum CommandLineResult {
     COMMAND_LINE_VERSION = 2
 } CommandLineResult;
 
-// -EINVAL: the command line is not one; standard error has been told.
+// *ret is set in each case but of a failure. -EINVAL: the command line is not one; standard error
+// has been told.
 int command_line_parse(int argc, char **argv, CommandLine *ret);

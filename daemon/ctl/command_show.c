@@ -170,6 +170,35 @@ static int add_field(Card *card, const char *label, const char *name, ShowAs as,
     return 0;
 }
 
+// Whether the card shows a field under a name of its own, or another says it already.
+static bool is_told(const char *name) {
+    static const char *const others[] = {"reason", "argumentsTruncated", "detectedBoottimeUSec",
+                                         "readyBoottimeUSec"};
+    for (size_t i = 0; i < ELEMENTS_OF(fields); i++)
+        if (strcmp(name, fields[i].name) == 0)
+            return true;
+    for (size_t i = 0; i < ELEMENTS_OF(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    return false;
+}
+
+// Fields that a newer daemon knows, in its own words.
+static int add_unknown(Card *card, json_t *process) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(process, name, value) {
+        if (is_told(name))
+            continue;
+        _cleanup_free_ char *text = json_is_string(value) ? strdup(json_string_value(value))
+                                                          : json_dumps(value, JSON_ENCODE_ANY);
+        if (!text)
+            return -ENOMEM;
+        card_add(card, name, STYLE_PLAIN, "%s", text);
+    }
+    return 0;
+}
+
 static int print_process(const Output *output, json_t *process) {
     _cleanup_(card_done) Card card;
     card_init(&card);
@@ -179,7 +208,8 @@ static int print_process(const Output *output, json_t *process) {
         if (r < 0)
             return r;
     }
-    return card_print(&card, output);
+    int r = add_unknown(&card, process);
+    return r < 0 ? r : card_print(&card, output);
 }
 
 // Asks for one process; what comes is added to `processes`. Only EXIT_STATUS_NOT_FOUND lets the

@@ -1,12 +1,16 @@
-// status: what the daemon does, sees, and cannot see.
+// status: what the daemon does, sees, and cannot see; what it cannot stands first.
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "card.h"
+#include "cleanup.h"
 #include "command.h"
 #include "discovery_names.h"
 #include "field.h"
 #include "instant.h"
+#include "style.h"
 #include "time_text.h"
 
 static void add_text(Card *card, const char *label, json_t *status, const char *name) {
@@ -25,18 +29,41 @@ static void add_running(Card *card, json_t *status) {
     card_add(card, "Running", STYLE_PLAIN, "since %s; %s", since, ago);
 }
 
-static void add_counters(Card *card, const char *title, json_t *status, const char *name) {
-    const char *label = title;
+// Those that are zero are left out, but with --all: what has not happened is no news.
+static void add_counters(Card *card, json_t *status, bool all) {
+    const char *label = "Counters";
     size_t index;
     json_t *counter;
-    json_array_foreach(field_array(status, name), index, counter) {
+    json_array_foreach(field_array(status, "counters"), index, counter) {
         uint64_t value = 0;
         const char *text = field_text(counter, "name");
-        if (text && field_number(counter, "value", &value)) {
+        if (text && field_number(counter, "value", &value) && (value > 0 || all)) {
             card_add(card, label, STYLE_PLAIN, "%" PRIu64 " %s", value, text);
             label = NULL;
         }
     }
+}
+
+static int add_processes(Card *card, json_t *status, bool all) {
+    _cleanup_free_ char *line = NULL;
+    size_t size, index;
+    _cleanup_fclose_ FILE *stream = open_memstream(&line, &size);
+    if (!stream)
+        return -errno;
+    const char *comma = "";
+    json_t *counter;
+    json_array_foreach(field_array(status, "processes"), index, counter) {
+        uint64_t value = 0;
+        const char *text = field_text(counter, "name");
+        if (text && field_number(counter, "value", &value) && (value > 0 || all)) {
+            fprintf(stream, "%s%" PRIu64 " %s", comma, value, text);
+            comma = ", ";
+        }
+    }
+    if (fflush(stream) != 0)
+        return -ENOMEM;
+    card_add(card, "Processes", STYLE_PLAIN, "%s", size > 0 ? line : "none");
+    return 0;
 }
 
 static void add_degraded(Card *card, json_t *status) {
@@ -68,22 +95,30 @@ static void add_programs(Card *card, json_t *status) {
     }
 }
 
-static int print(const Output *output, json_t *status) {
+static void print_title(const Output *output, json_t *status) {
+    Style style = json_array_size(field_array(status, "degraded")) > 0 ? STYLE_BAD : STYLE_GOOD;
+    printf("%s%s%s " DISCOVERY_DAEMON " %s\n", output->colours ? style_begin(style) : "",
+           output->utf8 ? "\u25cf" : "*", output->colours ? STYLE_END : "",
+           field_text(status, "version"));
+}
+
+static int print(const Output *output, json_t *status, bool all) {
     _cleanup_(card_done) Card card;
     card_init(&card);
     uint64_t sequence;
-    add_text(&card, "Version", status, "version");
-    add_running(&card, status);
-    add_text(&card, "Run ID", status, "runId");
-    add_text(&card, "Kernel", status, "kernelRelease");
-    add_text(&card, "Mechanism", status, "mechanism");
     add_degraded(&card, status);
+    add_running(&card, status);
+    add_text(&card, "Mechanism", status, "mechanism");
     add_programs(&card, status);
-    add_counters(&card, "Processes", status, "processes");
-    add_counters(&card, "Counters", status, "counters");
+    int r = add_processes(&card, status, all);
+    if (r < 0)
+        return r;
+    add_counters(&card, status, all);
+    add_text(&card, "Kernel", status, "kernelRelease");
+    add_text(&card, "Run ID", status, "runId");
     if (field_number(status, "sequence", &sequence))
         card_add(&card, "Sequence", STYLE_PLAIN, "%" PRIu64, sequence);
-    puts(DISCOVERY_DAEMON);
+    print_title(output, status);
     return card_print(&card, output);
 }
 
@@ -99,6 +134,6 @@ int command_status(const CommandLine *line, Output *output) {
 
     output_begin(output);
     int r = output_is_json(output) ? output_json(output, reply.parameters)
-                                   : print(output, reply.parameters);
+                                   : print(output, reply.parameters, line->all);
     return r < 0 ? command_fail(r) : EXIT_STATUS_DONE;
 }

@@ -1,5 +1,6 @@
 // wait: until a process matches. The filter is the daemon's work; the state is looked at here, too,
-// since a process that leaves a filter is told once more.
+// since a process that leaves a filter is told once more. A daemon that is restarted meanwhile is
+// called again; who ended while none ran is not seen, so that state=gone may wait in vain.
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "instant.h"
 #include "log.h"
 #include "process_text.h"
+#include "subscriber.h"
 
 static bool has_state(json_t *process, const char *state) {
     return strcmp(process_text(process, "state"), state) == 0;
@@ -38,22 +40,29 @@ static int print(const Output *output, json_t *process) {
     return EXIT_STATUS_DONE;
 }
 
-static int receive(Client *client, uint64_t deadline_us, const char *state, const Output *output) {
-    for (;;) {
+static int receive(Subscriber *subscriber, uint64_t deadline_us, const char *state,
+                   const Output *output) {
+    int r = subscriber_open(subscriber);
+    while (r == CLIENT_OK) {
         _cleanup_reply_ VarlinkReply reply = {0};
-        int r = client_receive(client, deadline_us, &reply);
+        r = subscriber_receive(subscriber, deadline_us, &reply);
+        if (r == CLIENT_ENDED) {
+            r = subscriber_open_again(subscriber);
+            continue;
+        }
         if (r == CLIENT_LATE) {
             log_error("No .NET process matched in time.");
             return EXIT_STATUS_TIMED_OUT;
         }
         if (r != CLIENT_OK)
-            return client_explain(client, r);
+            break;
         if (reply.error)
             return client_explain_error(&reply);
         json_t *process = match(reply.parameters, state);
         if (process)
             return print(output, process);
     }
+    return client_explain(&subscriber->client, r);
 }
 
 int command_wait(const CommandLine *line, Output *output) {
@@ -69,11 +78,7 @@ int command_wait(const CommandLine *line, Output *output) {
     uint64_t now = instant_now().boottime_us, deadline_us;
     if (__builtin_add_overflow(now, line->timeout_us, &deadline_us))
         deadline_us = USEC_NEVER;
-    _cleanup_client_ Client client;
-    client_init(&client, line->socket);
-    client.output = STDOUT_FILENO;
-    status = command_call(&client, "Subscribe", parameters, true);
-    if (status != EXIT_STATUS_DONE)
-        return status;
-    return receive(&client, deadline_us, field_text(filter, "state"), output);
+    _cleanup_subscriber_ Subscriber subscriber;
+    subscriber_init(&subscriber, line->socket, parameters);
+    return receive(&subscriber, deadline_us, field_text(filter, "state"), output);
 }

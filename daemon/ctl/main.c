@@ -41,6 +41,7 @@ static void print_help(void) {
           "Options:\n"
           "  -h --help             Show this help\n"
           "     --version          Show the version\n"
+          "  -a --all              status: show counters that are zero, too\n"
           "     --json=MODE        Print what the daemon answered as JSON: short (one line each),\n"
           "                        pretty, or off\n"
           "  -j                    Same as --json=pretty on a terminal, --json=short otherwise\n"
@@ -89,7 +90,9 @@ int main(int argc, char **argv) {
     int r = command_line_parse(argc, argv, &line);
     if (r < 0)
         return usage();
+    output_init(&output, &line);
     if (r == COMMAND_LINE_HELP) {
+        output_begin(&output);
         print_help();
         return output_finish(&output, EXIT_STATUS_DONE);
     }
@@ -97,7 +100,6 @@ int main(int argc, char **argv) {
         puts(DISCOVERY_CLIENT " " DISCOVERY_VERSION);
         return output_finish(&output, EXIT_STATUS_DONE);
     }
-    output_init(&output, &line);
     int status = run(&line, &output);
     return output_finish(&output, status);
 }

@@ -1,5 +1,4 @@
-// Standard output. Colours are for terminals only, and not where the user refuses them
-// (https://no-color.org).
+// Standard output, and what stands behind it.
 // SPDX-License-Identifier: MIT
 #include "output.h"
 
@@ -8,42 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "exit_status.h"
 #include "log.h"
-
-// A terminal that can do more than print lines one after another.
-static bool is_able_terminal(void) {
-    const char *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
-}
-
-static bool refuses_colours(void) {
-    const char *no_color = getenv("NO_COLOR");
-    return no_color && *no_color;
-}
-
-static size_t terminal_width(void) {
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
-        return 0;
-    return size.ws_col;
-}
+#include "terminal.h"
 
 void output_init(Output *output, const CommandLine *line) {
-    bool terminal = isatty(STDOUT_FILENO);
     Format format = line->format;
     if (format == FORMAT_JSON_FITTING)
-        format = terminal ? FORMAT_JSON_PRETTY : FORMAT_JSON_SHORT;
+        format = isatty(STDOUT_FILENO) ? FORMAT_JSON_PRETTY : FORMAT_JSON_SHORT;
     *output = (Output){
         .format = format,
         .legend = line->legend && format == FORMAT_TEXT,
-        .colours = is_able_terminal() && !refuses_colours(),
+        .colours = terminal_shows_colours(),
         .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-        .width = terminal ? terminal_width() : 0,
-        .page = line->pager && is_able_terminal(),
+        .width = terminal_width(),
+        .page = line->pager && terminal_is_able(),
     };
 }
 
@@ -72,25 +52,15 @@ int output_table(const Output *output, const Table *table, bool header) {
                        });
 }
 
-void output_style(const Output *output, Style style) {
-    if (output->colours && style != STYLE_PLAIN)
-        fputs(style_begin(style), stdout);
-}
-
-void output_style_end(const Output *output, Style style) {
-    if (output->colours && style != STYLE_PLAIN)
-        fputs(STYLE_END, stdout);
-}
-
-int output_flush(void) {
+int output_flush(Output *output) {
     errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    return errno > 0 ? -errno : -EIO;
+    if (output->error == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        output->error = errno > 0 ? -errno : -EIO;
+    return output->error;
 }
 
 int output_finish(Output *output, int status) {
-    int r = output_flush();
+    int r = output_flush(output);
     pager_close(&output->pager);
     if (r == 0 || r == -EPIPE)
         return status;

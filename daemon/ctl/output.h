@@ -19,6 +19,7 @@ typedef struct Output {
     size_t width; // of the terminal, 0 where there is none
     bool page;    // output_begin() may start a pager
     Pager pager;
+    int error; // of the first output_flush() that failed
 } Output;
 
 void output_init(Output *output, const CommandLine *line);
@@ -37,12 +38,8 @@ int output_json(const Output *output, json_t *value);
 // Prints a table. -ENOMEM.
 int output_table(const Output *output, const Table *table, bool header);
 
-// Begins and ends a style where colours are shown.
-void output_style(const Output *output, Style style);
-void output_style_end(const Output *output, Style style);
-
-// -EPIPE where nobody reads any more, another -errno where writing failed.
-int output_flush(void);
+// -EPIPE where nobody reads any more, another -errno where writing failed, now or before.
+int output_flush(Output *output);
 
 // Flushes and waits for the pager. Says what failed, unless nobody reads. The exit status:
 // `status`, or failure where the output is not complete.

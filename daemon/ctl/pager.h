@@ -8,8 +8,8 @@ typedef struct Pager {
     pid_t pid; // 0: none runs
 } Pager;
 
-// Starts $SYSTEMD_PAGER, $PAGER or the system's pager and puts standard output into it. Where the
-// user wants none, or none can be started, output simply goes to the terminal.
+// Starts the pager and puts standard output into it. Where the user wants none, or none can be
+// started, output simply goes to the terminal.
 void pager_open(Pager *pager);
 
 // Ends the output and waits until the user has left the pager.

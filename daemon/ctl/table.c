@@ -1,10 +1,12 @@
-// Lays out columns: each as wide as its widest cell; flexible ones give way where the terminal is
-// narrower than that. Widths are those of the characters on a terminal, not of their bytes.
+// Lays out columns: each as wide as its widest cell; where the terminal is narrower, they give way,
+// flexible ones first, since a line that the terminal breaks is harder to read than one cut short.
+// Widths are those of the characters on a terminal, not of their bytes.
 // SPDX-License-Identifier: MIT
 #include "table.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -12,8 +14,9 @@
 #include "cleanup.h"
 
 enum {
-    GAP = 1,               // blanks between two columns
-    FLEXIBLE_MINIMUM = 12, // a column is not made narrower than this
+    GAP = 1,            // blanks between two columns
+    FLEXIBLE_WIDE = 12, // enough of a text to tell it from others
+    FLEXIBLE_LEAST = 4, // enough to see that there is one
 };
 
 void table_init(Table *table, const TableColumn *columns, size_t column_count) {
@@ -89,7 +92,8 @@ size_t table_text_width(const char *text) {
     return total;
 }
 
-void table_pad(FILE *file, const char *text, size_t width, bool right) {
+// Writes a text and the blanks that fill it up to `width`.
+static void pad(FILE *file, const char *text, size_t width, bool right) {
     size_t used = table_text_width(text);
     int blanks = used < width ? (int)(width - used) : 0;
     if (right)
@@ -113,60 +117,127 @@ static size_t cut_at(const char *text, size_t width) {
     return size;
 }
 
-static void fit(const Table *table, const TableLook *look, size_t *widths) {
+// Where to go on in the next line: behind a blank where there is one, and never at once.
+static size_t wrap_at(const char *text, size_t width) {
+    size_t size = cut_at(text, width);
+    if (text[size] == '\0')
+        return size;
+    for (size_t i = size; i > 0; i--)
+        if (text[i] == ' ')
+            return i;
+    mbstate_t state = {0};
+    size_t columns;
+    return size > 0 ? size : character(text, &state, &columns);
+}
+
+// How narrow a column may become, in the rounds that follow one another until the table fits.
+enum { ROUNDS = 4 };
+
+static size_t narrowest(const TableColumn *column, int round) {
+    if (round == ROUNDS - 1)
+        return 1;
+    if (!column->flexible && !column->wraps)
+        return SIZE_MAX;
+    if (round == 0 && column->usual > 0)
+        return column->usual;
+    return round < 2 ? FLEXIBLE_WIDE : FLEXIBLE_LEAST;
+}
+
+static size_t *widest_above_limit(const Table *table, size_t *widths, int round) {
+    size_t *widest = NULL;
     for (size_t i = 0; i < table->column_count; i++)
-        widths[i] = look->header ? table_text_width(table->columns[i].title) : 0;
+        if (widths[i] > narrowest(&table->columns[i], round) && (!widest || widths[i] > *widest))
+            widest = &widths[i];
+    return widest;
+}
+
+static void shrink(const Table *table, size_t width, size_t *widths) {
+    size_t total = (table->column_count - 1) * GAP;
+    for (size_t i = 0; i < table->column_count; i++)
+        total += widths[i];
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t *widest;
+        while (total > width && (widest = widest_above_limit(table, widths, round))) {
+            (*widest)--;
+            total--;
+        }
+    }
+}
+
+static void fit(const Table *table, const TableLook *look, size_t *widths) {
+    for (size_t i = 0; i < table->column_count; i++) {
+        size_t title = look->header ? table_text_width(table->columns[i].title) : 0;
+        size_t usual = table->columns[i].usual;
+        widths[i] = title > usual ? title : usual;
+    }
     for (size_t i = 0; i < table->cell_count; i++) {
         size_t width = table_text_width(table->cells[i].text);
         if (width > widths[i % table->column_count])
             widths[i % table->column_count] = width;
     }
-    if (look->width == 0)
-        return;
+    if (look->width > 0)
+        shrink(table, look->width, widths);
+}
 
-    size_t total = (table->column_count - 1) * GAP;
-    for (size_t i = 0; i < table->column_count; i++)
-        total += widths[i];
-    while (total > look->width) {
-        size_t *widest = NULL;
-        for (size_t i = 0; i < table->column_count; i++)
-            if (table->columns[i].flexible && widths[i] > FLEXIBLE_MINIMUM &&
-                (!widest || widths[i] > *widest))
-                widest = &widths[i];
-        if (!widest)
-            break;
-        (*widest)--;
-        total--;
+// The text as it fits into `width`. *ret_owned is what the caller must free.
+static int shorten(const char *text, size_t width, bool utf8, char **ret_owned, const char **ret) {
+    *ret = text;
+    if (table_text_width(text) <= width)
+        return 0;
+    const char *ellipsis = utf8 ? "\u2026" : "...";
+    size_t mark = utf8 ? 1 : 3;
+    if (width < mark)
+        ellipsis = "", mark = 0;
+    if (asprintf(ret_owned, "%.*s%s", (int)cut_at(text, width - mark), text, ellipsis) < 0) {
+        *ret_owned = NULL;
+        return -ENOMEM;
+    }
+    *ret = *ret_owned;
+    return 0;
+}
+
+// Ends the line with the cell that wraps, and adds lines until all of it is there.
+static void print_wrapping(FILE *file, const TableLook *look, const char *text, Style style,
+                           size_t indent, size_t width) {
+    for (bool first = true; first || *text; first = false) {
+        size_t size = wrap_at(text, width);
+        bool styled = look->colours && style != STYLE_PLAIN && size > 0;
+        fprintf(file, "%*s%s%.*s%s\n", first ? 0 : (int)indent, "",
+                styled ? style_begin(style) : "", (int)size, text, styled ? STYLE_END : "");
+        text += size;
+        text += strspn(text, " ");
     }
 }
 
 static int print_cell(const Table *table, FILE *file, const TableLook *look, size_t column,
-                      const char *text, Style style, size_t width) {
-    _cleanup_free_ char *cut = NULL;
-    if (table_text_width(text) > width) {
-        const char *ellipsis = look->utf8 ? "\u2026" : "...";
-        size_t kept = cut_at(text, width - (look->utf8 ? 1 : 3));
-        if (asprintf(&cut, "%.*s%s", (int)kept, text, ellipsis) < 0) {
-            cut = NULL;
-            return -ENOMEM;
-        }
-        text = cut;
+                      const TableCell *cell, const size_t *widths) {
+    bool last = column + 1 == table->column_count, right = table->columns[column].right;
+    if (last && table->columns[column].wraps && look->width > 0) {
+        size_t indent = 0;
+        for (size_t i = 0; i < column; i++)
+            indent += widths[i] + GAP;
+        print_wrapping(file, look, cell->text, cell->style, indent, widths[column]);
+        return 0;
     }
+    _cleanup_free_ char *owned = NULL;
+    const char *text;
+    int r = shorten(cell->text, widths[column], look->utf8, &owned, &text);
+    if (r < 0)
+        return r;
 
-    bool styled = look->colours && style != STYLE_PLAIN;
+    bool styled = look->colours && cell->style != STYLE_PLAIN;
+    // The line under a header has no gaps.
+    bool early_gap = cell->style == STYLE_HEADER;
     if (styled)
-        fputs(style_begin(style), file);
+        fputs(style_begin(cell->style), file);
     // Blanks behind the last column would only make lines wrap.
-    bool last = column + 1 == table->column_count && !table->columns[column].right;
-    table_pad(file, text, last ? 0 : width, table->columns[column].right);
-    if (style == STYLE_HEADER && column + 1 < table->column_count)
-        fprintf(file, "%*s", GAP, "");
+    pad(file, text, last && !right ? 0 : widths[column], right);
+    fprintf(file, "%*s", !last && early_gap ? GAP : 0, "");
     if (styled)
         fputs(STYLE_END, file);
-    if (column + 1 == table->column_count)
+    fprintf(file, "%*s", !last && !early_gap ? GAP : 0, "");
+    if (last)
         fputc('\n', file);
-    else if (style != STYLE_HEADER)
-        fprintf(file, "%*s", GAP, "");
     return 0;
 }
 
@@ -180,14 +251,13 @@ int table_print(const Table *table, FILE *file, TableLook look) {
     fit(table, &look, widths);
 
     for (size_t i = 0; look.header && i < table->column_count; i++) {
-        int r = print_cell(table, file, &look, i, table->columns[i].title, STYLE_HEADER, widths[i]);
+        TableCell title = {.text = (char *)table->columns[i].title, .style = STYLE_HEADER};
+        int r = print_cell(table, file, &look, i, &title, widths);
         if (r < 0)
             return r;
     }
     for (size_t i = 0; i < table->cell_count; i++) {
-        size_t column = i % table->column_count;
-        const TableCell *cell = &table->cells[i];
-        int r = print_cell(table, file, &look, column, cell->text, cell->style, widths[column]);
+        int r = print_cell(table, file, &look, i % table->column_count, &table->cells[i], widths);
         if (r < 0)
             return r;
     }

@@ -13,6 +13,8 @@ typedef struct TableColumn {
     const char *title; // may be NULL in a table without a header
     bool right;        // aligned to the right
     bool flexible;     // shortened where the table is wider than the terminal
+    bool wraps;        // of the last column: goes on in lines of its own instead
+    size_t usual;      // as wide at least, for tables that are printed row by row; 0: none
 } TableColumn;
 
 typedef struct TableCell {
@@ -50,6 +52,3 @@ int table_print(const Table *table, FILE *file, TableLook look);
 
 // Columns that a text takes on a terminal, in the locale's encoding.
 size_t table_text_width(const char *text);
-
-// Writes a text and the blanks that fill it up to `width`.
-void table_pad(FILE *file, const char *text, size_t width, bool right);

@@ -16,6 +16,7 @@ from lib.client_test import ClientTest
 from lib.daemon import DISCOVERYCTL, ctl
 from lib.require import require_bpf, require_root
 from lib.users import NOBODY
+from lib.varlink import TIMEOUT
 
 GONE = "5000000"  # no pid
 STARTING = "Start 'dotnet-discoveryd' as root"
@@ -94,7 +95,10 @@ class Json(CtlTest):
         told.append(next(stream))
         fakes.end(pid)
         told.append(next(stream))
-        self.assertEqual([json.loads(monitor.read_line()) for _ in told], told)
+        printed = [json.loads(monitor.read_line()) for _ in told]
+        for reply in (*printed[:2], *told[:2]):  # others' processes change between two snapshots
+            del reply["sequence"]
+        self.assertEqual(printed, told)
         self.assertEqual([reply["kind"] for reply in told],
                          ["snapshot", "synced", "changed", "changed"])
 
@@ -112,6 +116,20 @@ class Json(CtlTest):
         pid = fakes.spawn_one()
         self.assertEqual(json.loads(wait.read_line()), self.watcher.wait_state(pid, "ready"))
         self.assertEqual(wait.wait(), 0)
+
+
+class Status(CtlTest):
+
+    def test_counters_of_what_happened_and_all_of_them(self) -> None:
+        counters = {counter["name"]: counter["value"]
+                    for counter in self.bystander.call("Status")["counters"]}
+        shown = self.daemon.ctl("status").stdout
+        self.assertNotIn(" 0 ", shown)
+        self.assertIn(" subscribers\n", shown)
+        self.assertEqual(shown.splitlines()[1].split(), ["Degraded:", "no"])
+        shown = self.daemon.ctl("status", "--all").stdout
+        for name in counters:
+            self.assertIn(f" {name}\n", shown)
 
 
 class Waiting(CtlTest):
@@ -175,7 +193,7 @@ class Endings(CtlTest):
                           ["list", "command="], ["show"], ["show", "x"], ["show", "-1"], ["wait"],
                           ["status", "x"], ["check", "x"], ["check", "1", "2"], ["--nonsense"],
                           ["list", "--json=yes"], ["list", "--timeout=1"], ["--socket="],
-                          ["wait", "pid=1", "--timeout=soon"]):
+                          ["list", "--all"], ["wait", "pid=1", "--timeout=soon"]):
             with self.subTest(arguments):
                 self.assert_ends(2, *arguments, says="")
 
@@ -205,6 +223,36 @@ class Endings(CtlTest):
             self.assertIn(f"Process {pid} is not known", result.stderr)
             self.assertIn("root", result.stderr)
             self.assertIn("group dotnet-discovery", result.stderr)
+
+    def test_output_that_cannot_be_written(self) -> None:
+        pid = self.fakes().spawn_one()
+        self.watcher.wait_state(pid, "ready")
+        for arguments in (["list"], ["list", "--json=short"], ["show", str(pid)], ["monitor"],
+                          ["monitor", "--json=short"], ["wait", f"pid={pid}"], ["status"],
+                          ["check"], ["--help"], ["--version"]):
+            with self.subTest(arguments), open("/dev/full", "w") as full:
+                result = subprocess.run(
+                    [DISCOVERYCTL, f"--socket={self.daemon.socket}", *arguments], stdout=full,
+                    stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=False)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("Failed to write the output: No space left on device.",
+                              result.stderr)
+
+    def test_output_that_nobody_reads(self) -> None:
+        """Ends it without a word, whether it dies of it or not."""
+        for arguments in (["list"], ["status"], ["monitor"], ["--help"]):
+            for ignores in (False, True):
+                with self.subTest(arguments, ignores=ignores):
+                    reading, writing = os.pipe()
+                    os.close(reading)
+                    with open(writing, "w") as unread:
+                        result = subprocess.run(
+                            [DISCOVERYCTL, f"--socket={self.daemon.socket}", *arguments],
+                            stdout=unread, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT,
+                            restore_signals=not ignores, check=False)
+                    self.assertIn(result.returncode,
+                                  (0,) if ignores or arguments == ["monitor"] else (-13,))
+                    self.assertEqual(result.stderr, "")
 
     def test_something_else_listens(self) -> None:
         path = str(self.daemon.folder / "other")
@@ -238,6 +286,23 @@ class NotRunning(unittest.TestCase):
                     self.assertEqual((result.returncode, result.stdout), (69, ""))
                     self.assertIn(str(path), result.stderr)
                     self.assertIn(STARTING, result.stderr)
+
+    def test_where_a_service_manager_could_start_it(self) -> None:
+        """In a /run of its own; only the usual socket is that of the unit."""
+        require_root()
+        script = """set -e
+mount -t tmpfs tmpfs /run
+mkdir -p /run/systemd/system
+touch /run/systemd/system/dotnet-discoveryd.socket
+"$0" "$@" || echo "status $?"
+"""
+        for socket_option, says in (([], "systemctl start dotnet-discoveryd.socket"),
+                                    (["--socket=/run/other"], STARTING)):
+            result = subprocess.run(["unshare", "--mount", "sh", "-c", script, DISCOVERYCTL, "list",
+                                     *socket_option], capture_output=True, text=True,
+                                    timeout=TIMEOUT, check=False)
+            self.assertEqual(result.stdout, "status 69\n", result.stderr)
+            self.assertIn(says, result.stderr)
 
     def test_check_needs_none(self) -> None:
         result = ctl(f"--socket={self.folder}/missing", "check", "--json=short")

@@ -102,6 +102,8 @@ static void refuses(void **state) {
         "wait --timeout=soon",
         "wait --timeout=-1",
         "list --timeout=5",
+        "list --all",
+        "-a",
         "--timeout=5",
     };
     for (size_t i = 0; i < ELEMENTS_OF(lines); i++) {

@@ -97,14 +97,69 @@ static void shortens_what_is_flexible(void **state) {
                                    "e from an ... -\n");
 }
 
-static void shortens_no_further_than_can_be_read(void **state) {
+static void shortens_the_rest_when_flexible_columns_are_not_enough(void **state) {
     (void)state;
     _cleanup_(table_done) Table table;
     add_rows(&table);
-    _cleanup_free_ char *text = print(&table, (TableLook){.utf8 = true, .width = 1});
-    assert_string_equal(text, "   7 unreachable Hello        today\n"
-                              "4711 ready       Gr\xc3\xbc\xc3\x9f"
-                              "e from \u2026 -\n");
+    _cleanup_free_ char *narrow = print(&table, (TableLook){.utf8 = true, .width = 26});
+    assert_string_equal(narrow, "   7 unreachab\u2026 Hel\u2026 today\n"
+                                "4711 ready      Gr\xc3\xbc\u2026 -\n");
+    _cleanup_free_ char *dots = print(&table, (TableLook){.width = 7});
+    assert_string_equal(dots, "7 u H t\n4 r G -\n");
+    _cleanup_free_ char *least = print(&table, (TableLook){.utf8 = true, .width = 1});
+    assert_string_equal(least, "7 \u2026 \u2026 \u2026\n\u2026 \u2026 \u2026 -\n");
+}
+
+static void keeps_the_usual_width(void **state) {
+    (void)state;
+    static const TableColumn two[] = {{.title = "A", .flexible = true, .usual = 14},
+                                      {.title = "B", .flexible = true, .usual = 4}};
+    _cleanup_(table_done) Table table;
+    table_init(&table, two, ELEMENTS_OF(two));
+    table_add(&table, STYLE_PLAIN, "a");
+    table_add(&table, STYLE_PLAIN, "0123456789");
+    _cleanup_free_ char *wide = print(&table, (TableLook){.header = true, .utf8 = true});
+    assert_string_equal(wide, "A              B\n"
+                              "a              0123456789\n");
+    // What is more than usual goes first, so that lines stay aligned.
+    _cleanup_free_ char *narrow = print(&table, (TableLook){.utf8 = true, .width = 20});
+    assert_string_equal(narrow, "a              0123\u2026\n");
+}
+
+static void wraps(void **state) {
+    (void)state;
+    static const TableColumn two[] = {{.right = true}, {.wraps = true}};
+    _cleanup_(table_done) Table table;
+    table_init(&table, two, ELEMENTS_OF(two));
+    table_add(&table, STYLE_PLAIN, "Long:");
+    table_add(&table, STYLE_GOOD, "three short words, and onelongword");
+    table_add(&table, STYLE_PLAIN, "None:");
+    table_add(&table, STYLE_PLAIN, "%s", "");
+    _cleanup_free_ char *text = print(&table, (TableLook){.utf8 = true, .width = 14});
+    assert_string_equal(text, "Long: three\n"
+                              "      short\n"
+                              "      words,\n"
+                              "      and\n"
+                              "      onelongw\n"
+                              "      ord\n"
+                              "None: \n");
+    _cleanup_free_ char *whole = print(&table, (TableLook){.utf8 = true});
+    assert_string_equal(whole, "Long: three short words, and onelongword\nNone: \n");
+}
+
+static void wraps_between_wide_characters(void **state) {
+    (void)state;
+    static const TableColumn one[] = {{.wraps = true}};
+    _cleanup_(table_done) Table table;
+    table_init(&table, one, 1);
+    table_add(&table, STYLE_GOOD, "\u65e5\u672c\u8a9e");
+    TableLook look = {.utf8 = true, .colours = true, .width = 5};
+    _cleanup_free_ char *text = print(&table, look);
+    assert_string_equal(text, "\033[32m\u65e5\u672c\033[0m\n\033[32m\u8a9e\033[0m\n");
+    look.width = 1; // no character fits; each has a line all the same
+    _cleanup_free_ char *narrow = print(&table, look);
+    assert_string_equal(narrow, "\033[32m\u65e5\033[0m\n\033[32m\u672c\033[0m\n"
+                                "\033[32m\u8a9e\033[0m\n");
 }
 
 static void colours(void **state) {
@@ -156,7 +211,10 @@ int main(void) {
         cmocka_unit_test(leaves_out_the_header),
         cmocka_unit_test(prints_nothing_but_the_header_of_an_empty_table),
         cmocka_unit_test(shortens_what_is_flexible),
-        cmocka_unit_test(shortens_no_further_than_can_be_read),
+        cmocka_unit_test(shortens_the_rest_when_flexible_columns_are_not_enough),
+        cmocka_unit_test(keeps_the_usual_width),
+        cmocka_unit_test(wraps),
+        cmocka_unit_test(wraps_between_wide_characters),
         cmocka_unit_test(colours),
         cmocka_unit_test(measures_what_a_terminal_shows),
         cmocka_unit_test(grows),

@@ -1,0 +1,46 @@
+// Upgrades restart the daemon, and its socket unit keeps callers waiting meanwhile: calling again
+// is all that it takes not to miss what comes next.
+// SPDX-License-Identifier: MIT
+#include "subscriber.h"
+
+#include <unistd.h>
+
+#include "discovery_names.h"
+
+enum { FRUITLESS_MAXIMUM = 3 };
+
+void subscriber_init(Subscriber *subscriber, const char *path, json_t *parameters) {
+    *subscriber = (Subscriber){.parameters = parameters};
+    client_init(&subscriber->client, path);
+    subscriber->client.output = STDOUT_FILENO;
+}
+
+void subscriber_done(Subscriber *subscriber) {
+    client_done(&subscriber->client);
+}
+
+int subscriber_open(Subscriber *subscriber) {
+    int r = client_connect(&subscriber->client);
+    if (r != CLIENT_OK)
+        return r;
+    return client_send(&subscriber->client, DISCOVERY_INTERFACE ".Subscribe",
+                       subscriber->parameters, true);
+}
+
+int subscriber_receive(Subscriber *subscriber, uint64_t deadline_us, VarlinkReply *ret) {
+    int r = client_receive(&subscriber->client, deadline_us, ret);
+    if (r == CLIENT_OK)
+        subscriber->fruitless = 0;
+    return r;
+}
+
+int subscriber_open_again(Subscriber *subscriber) {
+    if (++subscriber->fruitless > FRUITLESS_MAXIMUM)
+        return CLIENT_ENDED;
+    const char *path = subscriber->client.path;
+    int output = subscriber->client.output;
+    client_done(&subscriber->client);
+    client_init(&subscriber->client, path);
+    subscriber->client.output = output;
+    return subscriber_open(subscriber);
+}
