@@ -11,10 +11,12 @@
 
 #include "announce.h"
 #include "bounds.h"
+#include "bus.h"
 #include "checks.h"
 #include "cleanup.h"
 #include "log.h"
 #include "overview.h"
+#include "peer.h"
 #include "probe.h"
 #include "registry.h"
 #include "status_socket.h"
@@ -31,7 +33,8 @@ struct Manager {
     Source *source;
     ProbePool *probes;
     Checks *checks;
-    VarlinkServer *varlink; // NULL until the first scan is merged
+    VarlinkServer *varlink; // NULL until the first scan is merged, and so is the bus
+    Bus *bus;
     Overview overview;
     Throttle throttle;
     sd_event_source *deadline;
@@ -107,6 +110,8 @@ static void route(Manager *manager, const Action *action) {
         // Subscribers first: a log may be slow.
         if (manager->varlink)
             varlink_server_publish(manager->varlink, action);
+        if (manager->bus)
+            bus_publish(manager->bus, action);
         announce_change(action, &manager->throttle, instant_now().boottime_us);
         break;
     }
@@ -211,6 +216,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
     if (manager->report)
         arm_report(manager);
     overview_announce(&manager->overview, &manager->throttle, instant_now().boottime_us);
+    if (overview_changed(&manager->overview))
+        bus_status_changed(manager->bus);
     return 0;
 }
 
@@ -346,6 +353,7 @@ static int serve(Manager *manager, const Options *options, int fd) {
     Instant now = instant_now();
     Context context = {
         .registry = manager->registry,
+        .group = peer_find_group(),
         .started_realtime_us = now.realtime_us,
         .userdata = manager,
         .collect = collect,
@@ -360,12 +368,15 @@ static int serve(Manager *manager, const Options *options, int fd) {
         return r;
     }
     r = varlink_server_new(manager->event, &context, &options->varlink, fd, &manager->varlink);
+    if (r >= 0)
+        r = bus_new(manager->event, &context, NULL, &manager->bus);
     if (r < 0)
         return r;
     manager->overview.source = manager->source;
     manager->overview.registry = manager->registry;
     manager->overview.probes = manager->probes;
     manager->overview.varlink = manager->varlink;
+    manager->overview.bus = manager->bus;
     r = add_timers(manager);
     if (r < 0)
         return r;
@@ -410,6 +421,7 @@ void manager_free(Manager *manager) {
     // The path goes first, so that nobody connects to a server that is being taken down.
     if (manager->socket_made && manager->varlink)
         status_socket_remove(manager->socket_made, varlink_server_fd(manager->varlink));
+    bus_free(manager->bus);
     varlink_server_free(manager->varlink);
     checks_free(manager->checks);
     probe_pool_free(manager->probes);

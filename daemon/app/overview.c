@@ -63,6 +63,7 @@ void overview_collect(const Overview *overview, Status *ret) {
     const RegistryCounters *registry = registry_counters(overview->registry);
     const ProbeCounters *probes = probe_counters(overview->probes);
     const VarlinkCounters *varlink = varlink_server_counters(overview->varlink);
+    const BusCounters *bus = bus_counters(overview->bus);
     const Count counts[] = {
         {"records", source->records, false},
         {"recordsBad", source->records_bad, true},
@@ -89,6 +90,9 @@ void overview_collect(const Overview *overview, Status *ret) {
         {"connectionsMalformed", varlink->malformed, false},
         {"overruns", varlink->overruns, false},
         {"acceptPauses", varlink->pauses, true},
+        {"busCalls", bus->calls, false},
+        {"busCallsRefused", bus->refused, false},
+        {"busSignalsDropped", bus->signals_dropped, false},
     };
     _Static_assert(ELEMENTS_OF(counts) <= STATUS_COUNTERS, "Status has no room");
     add(ret, counts, ELEMENTS_OF(counts));
@@ -128,4 +132,13 @@ void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us) 
         else if (!*troubles[i].announced)
             *troubles[i].announced = announce_degraded(troubles[i].text, throttle, now_us);
     }
+}
+
+bool overview_changed(Overview *overview) {
+    unsigned troubles = (registry_overflowed(overview->registry) ? 1U : 0U) |
+                        (source_counters(overview->source)->scans_failing > 0 ? 2U : 0U) |
+                        (overview->not_followed > 0 ? 4U : 0U);
+    bool changed = troubles != overview->troubles;
+    overview->troubles = troubles;
+    return changed;
 }

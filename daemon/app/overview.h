@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "bus.h"
 #include "probe.h"
 #include "registry.h"
 #include "source.h"
@@ -15,11 +16,13 @@ typedef struct Overview {
     const Registry *registry;
     ProbePool *probes;
     const VarlinkServer *varlink;
+    const Bus *bus;
     bool programs_announced;
     bool overflow_announced;
     bool not_followed_announced;
     bool scans_fail_announced;
     uint64_t lost_announced;
+    unsigned troubles;     // a bit for each that there was when overview_changed() was asked last
     uint64_t not_followed; // lives ended for lack of a descriptor or memory
 } Overview;
 
@@ -28,3 +31,7 @@ void overview_collect(const Overview *overview, Status *ret);
 // Logs, once each: programs that are missing, records lost since they were told last, a full
 // registry, scans that fail, processes that could not be followed.
 void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us);
+
+// Whether what Status says of `degraded` has changed since this was asked last. `mechanism` and the
+// programs stay as they are at the start.
+bool overview_changed(Overview *overview);

@@ -58,6 +58,12 @@ enum {
     BOUND_PATTERN = 256,            // bytes of a glob in a filter
     BOUND_PATTERN_TEXT = 256,       // characters at the front of a text that a glob is tried on
     BOUND_ACCEPT_PAUSE_MS = 1000,   // at most, after accept() failed for lack of descriptors
+    BOUND_BUS_CALLS = 1024,         // over the bus, being answered or waiting for it
+    BOUND_BUS_LISTS = 64,           // of those ListProcesses calls whose caller is known
+    BOUND_BUS_LISTS_PER_UID = 8,    // of one uid other than 0
+    BOUND_BUS_QUEUE = 4096,         // messages that the bus has not taken; then no more are made
+    BOUND_BUS_PAUSE_MS = 100,       // before connecting to the bus again, doubled each time ...
+    BOUND_BUS_PAUSE_DOUBLINGS = 8,  // ... so often
     BOUND_JOURNAL_TEXT = 512,       // bytes of a process's text in a journal field
     // Together less than the 10,000 in 30 s after which journald drops a service's entries.
     BOUND_JOURNAL_PLACES = 32,       // that uids other than 0 share

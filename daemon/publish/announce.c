@@ -162,10 +162,14 @@ static int priority_of(State state, bool was_told) {
 }
 
 static void announce_suppressed(uint64_t count, uid_t uid) {
-    if (count > 0)
-        log_notice("%" PRIu64 " entries about processes of uid %u, or others with it, were left "
-                   "out: too many at once.",
-                   count, uid);
+    if (count == 0)
+        return;
+    char message[160];
+    snprintf(message, sizeof message,
+             "%" PRIu64 " entries about processes of uid %u, or others with it, were left out: too "
+             "many at once.",
+             count, uid);
+    write_entry(LOG_NOTICE, message, DISCOVERY_MESSAGE_LEFT_OUT, NULL);
 }
 
 static void announce_state(State state, int priority, pid_t pid, const Fields *fields) {

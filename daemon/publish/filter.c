@@ -38,62 +38,68 @@ static char **glob_member(Filter *filter, const char *name) {
     return NULL;
 }
 
-static int parse_integer(const json_t *value, json_int_t minimum, json_int_t maximum,
-                         json_int_t *ret) {
-    if (!json_is_integer(value))
+static int set_number(const FilterValue *value, int64_t minimum, int64_t maximum, int64_t *ret) {
+    if (value->text || value->number < minimum || value->number > maximum)
         return -EINVAL;
-    json_int_t integer = json_integer_value(value);
-    if (integer < minimum || integer > maximum)
-        return -EINVAL;
-    *ret = integer;
+    *ret = value->number;
     return 0;
 }
 
-static int parse_glob(const json_t *value, char **ret) {
+static int set_glob(const FilterValue *value, char **ret) {
     // The empty glob would match nothing: a field without text is absent.
-    size_t length = json_string_length(value);
-    if (!json_is_string(value) || length == 0 || length > BOUND_PATTERN)
+    if (!value->text || value->text[0] == '\0' || strlen(value->text) > BOUND_PATTERN)
         return -EINVAL;
-    char *pattern = strdup(json_string_value(value));
+    char *pattern = strdup(value->text);
     if (!pattern)
         return -ENOMEM;
+    free(*ret);
     *ret = pattern;
     return 0;
 }
 
-static int parse_state(const json_t *value, State *ret) {
-    return json_is_string(value) ? state_from_string(json_string_value(value), ret) : -EINVAL;
+static int set_state(const FilterValue *value, State *ret) {
+    return value->text ? state_from_string(value->text, ret) : -EINVAL;
 }
 
-static int parse_member(Filter *filter, const char *name, const json_t *value) {
+int filter_set(Filter *filter, const char *name, const FilterValue *value) {
     char **glob = glob_member(filter, name);
     bool is_pid = strcmp(name, "pid") == 0;
     bool is_uid = strcmp(name, "uid") == 0;
     bool is_state = strcmp(name, "state") == 0;
     if (!glob && !is_pid && !is_uid && !is_state)
         return -EINVAL;
-    if (json_is_null(value))
+    if (!value)
         return 0;
     if (glob)
-        return parse_glob(value, glob);
+        return set_glob(value, glob);
 
     if (is_state) {
-        int r = parse_state(value, &filter->state);
+        int r = set_state(value, &filter->state);
         filter->has_state = r >= 0;
         return r;
     }
-    json_int_t integer = 0;
-    int r = is_pid ? parse_integer(value, 1, INT_MAX, &integer)
-                   : parse_integer(value, 0, (json_int_t)UID_UNKNOWN - 1, &integer);
+    int64_t number = 0;
+    int r = is_pid ? set_number(value, 1, INT_MAX, &number)
+                   : set_number(value, 0, (int64_t)UID_UNKNOWN - 1, &number);
     if (r < 0)
         return r;
     if (is_pid) {
-        filter->pid = (pid_t)integer;
+        filter->pid = (pid_t)number;
     } else {
-        filter->uid = (uid_t)integer;
+        filter->uid = (uid_t)number;
         filter->has_uid = true;
     }
     return 0;
+}
+
+static int parse_member(Filter *filter, const char *name, const json_t *value) {
+    if (json_is_null(value))
+        return filter_set(filter, name, NULL);
+    if (!json_is_string(value) && !json_is_integer(value))
+        return -EINVAL;
+    const FilterValue read = {.text = json_string_value(value),
+                              .number = json_integer_value(value)};
+    return filter_set(filter, name, &read);
 }
 
 int filter_parse(json_t *object, Filter *ret, const char **ret_name) {

@@ -6,6 +6,8 @@
 
 #include "process.h"
 
+#define GROUP_UNKNOWN ((gid_t)-1)
+
 // Who asks.
 typedef struct Viewer {
     uid_t uid;
@@ -27,6 +29,16 @@ typedef struct Filter {
     char *container_id;
 } Filter;
 void filter_done(Filter *filter);
+
+// A member's value as a transport read it.
+typedef struct FilterValue {
+    const char *text; // NULL: a number
+    int64_t number;
+} FilterValue;
+
+// Sets the member with this name in the interface description; NULL: to nothing. -EINVAL: there is
+// none, or the value is of another type or can match nothing. -ENOMEM.
+int filter_set(Filter *filter, const char *name, const FilterValue *value);
 
 // From the Filter object of the interface (NULL and JSON null select everything). -EINVAL:
 // *ret_name is the member at fault, into `object` or static. -ENOMEM.

@@ -92,10 +92,9 @@ int listing_step(Listing *listing, const char **ret, size_t *ret_size) {
         .filter = &listing->filter,
         .cursor = listing->cursor,
         .end = listing->end,
-        .bytes = BOUND_PAGE,
         .lives = BOUND_LIVES_PER_TURN,
     };
-    int result = page_collect(&page, processes);
+    int result = page_collect(&page, BOUND_PAGE, processes);
     if (result < 0)
         return result;
     listing->cursor = page.cursor;

@@ -64,10 +64,10 @@ static int answer_no_process(Session *session, pid_t pid) {
 }
 
 static int handle_info(Session *session, const VarlinkCall *call __attribute__((unused))) {
-    _cleanup_json_ json_t *parameters =
-        json_pack("{s:s, s:s, s:s, s:s, s:[s,s]}", "vendor", DISCOVERY_DAEMON, "product",
-                  DISCOVERY_DAEMON, "version", DISCOVERY_VERSION, "url", "", "interfaces",
-                  DISCOVERY_INTERFACE, SERVICE_INTERFACE);
+    _cleanup_json_ json_t *parameters = json_pack(
+        "{s:s, s:s, s:s, s:s, s:[s,s]}", "vendor", DISCOVERY_DAEMON, "product", DISCOVERY_DAEMON,
+        "version", DISCOVERY_VERSION, "url", "man:" DISCOVERY_INTERFACE "(7)", "interfaces",
+        DISCOVERY_INTERFACE, SERVICE_INTERFACE);
     return session_reply(session, parameters);
 }
 

@@ -1,4 +1,4 @@
-// Processes that a caller asked for and may see, collected into a JSON array.
+// Processes that a caller asked for and may see, a part at a time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,11 +14,17 @@ typedef struct Page {
     const Filter *filter;
     uint64_t cursor; // serial of the last life looked at
     uint64_t end;    // serial of the last life to look at
-    size_t bytes;    // at most, except that one process always fits
     size_t lives;    // to be looked at, at most; fewer where globs take time
 } Page;
 
-typedef enum PageResult { PAGE_FULL, PAGE_END } PageResult;
+typedef enum PageResult { PAGE_END, PAGE_FULL } PageResult;
 
-// Appends to `array` and moves the cursor. PAGE_FULL: a limit came first. -ENOMEM.
-int page_collect(Page *page, json_t *array);
+// 0: taken. PAGE_FULL: it did not fit and is the first of the next page.
+typedef int (*PageTake)(void *userdata, const Process *process);
+
+// Gives each to `take` and moves the cursor. PAGE_FULL: a limit came first. A negative errno of
+// `take` ends it and is the result.
+int page_walk(Page *page, PageTake take, void *userdata);
+
+// Appends to `array`, `bytes` at most, except that one process always fits. -ENOMEM.
+int page_collect(Page *page, size_t bytes, json_t *array);

@@ -3,12 +3,19 @@
 #include "peer.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <sys/socket.h>
 
 #include "bounds.h"
 #include "cleanup.h"
+#include "discovery_names.h"
 #include "procfs.h"
 #include "procfs_text.h"
+
+gid_t peer_find_group(void) {
+    const struct group *group = getgrnam(DISCOVERY_GROUP);
+    return group ? group->gr_gid : GROUP_UNKNOWN;
+}
 
 // False as well where the groups cannot be had.
 static bool has_group(int fd, gid_t group) {

@@ -4,7 +4,8 @@
 
 #include "filter.h"
 
-#define GROUP_UNKNOWN ((gid_t)-1)
+// The id of the group whose members see everything, GROUP_UNKNOWN where there is none.
+gid_t peer_find_group(void);
 
 // From the credentials the kernel kept when the peer connected. Members of `group` see everything;
 // GROUP_UNKNOWN: nobody is a member.

@@ -3,6 +3,7 @@
 #include "status.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 
 #include "varlink.h"
@@ -28,22 +29,48 @@ json_t *check_items_json(const CheckItems *items) {
     return json_pack("{s:O}", "items", array);
 }
 
+void status_count(const Context *context, const Viewer *viewer, uint64_t ret[static STATE_COUNT_]) {
+    memset(ret, 0, STATE_COUNT_ * sizeof *ret);
+    const Process *process = registry_next(context->registry, 0);
+    for (; process; process = registry_next(context->registry, process->serial))
+        if (viewer_sees(viewer, &process->traits))
+            ret[process->traits.state]++;
+}
+
+static void drop_hidden_counters(Status *status, const Viewer *viewer) {
+    size_t kept = 0;
+    for (size_t i = 0; i < status->counter_count; i++)
+        if (viewer->sees_all || status->counters[i].is_public)
+            status->counters[kept++] = status->counters[i];
+    status->counter_count = kept;
+}
+
+void status_report(const Context *context, const Viewer *viewer, StatusReport *ret) {
+    *ret = (StatusReport){
+        .started_realtime_us = context->started_realtime_us,
+        .sequence = registry_sequence(context->registry),
+    };
+    context->collect(context->userdata, &ret->status);
+    drop_hidden_counters(&ret->status, viewer);
+    status_count(context, viewer, ret->processes);
+    sd_id128_to_string(context->run_id, ret->run_id);
+    struct utsname kernel = {0};
+    uname(&kernel);
+    _Static_assert(sizeof kernel.release <= sizeof ret->kernel_release, "a release does not fit");
+    memcpy(ret->kernel_release, kernel.release, sizeof kernel.release);
+}
+
 static int append_counter(json_t *array, const char *name, uint64_t value) {
     return json_array_append_new(array,
                                  json_pack("{s:s, s:I}", "name", name, "value", (json_int_t)value));
 }
 
-static json_t *processes_json(const Context *context, const Viewer *viewer) {
-    uint64_t counts[STATE_COUNT_] = {0};
-    const Process *process = registry_next(context->registry, 0);
-    for (; process; process = registry_next(context->registry, process->serial))
-        if (viewer_sees(viewer, &process->traits))
-            counts[process->traits.state]++;
-
+static json_t *processes_json(const StatusReport *report) {
     _cleanup_json_ json_t *array = json_array();
     for (State state = 0; state < STATE_COUNT_; state++)
         // A process that is gone is forgotten.
-        if (state != STATE_GONE && append_counter(array, state_to_string(state), counts[state]) < 0)
+        if (state != STATE_GONE &&
+            append_counter(array, state_to_string(state), report->processes[state]) < 0)
             return NULL;
     return TAKE_PTR(array);
 }
@@ -61,14 +88,11 @@ static json_t *programs_json(const Status *status) {
     return TAKE_PTR(array);
 }
 
-static json_t *counters_json(const Status *status, const Viewer *viewer) {
+static json_t *counters_json(const Status *status) {
     _cleanup_json_ json_t *array = json_array();
-    for (size_t i = 0; i < status->counter_count; i++) {
-        const StatusCounter *counter = &status->counters[i];
-        if ((viewer->sees_all || counter->is_public) &&
-            append_counter(array, counter->name, counter->value) < 0)
+    for (size_t i = 0; i < status->counter_count; i++)
+        if (append_counter(array, status->counters[i].name, status->counters[i].value) < 0)
             return NULL;
-    }
     return TAKE_PTR(array);
 }
 
@@ -81,23 +105,19 @@ static json_t *degraded_json(const Status *status) {
 }
 
 json_t *status_json(const Context *context, const Viewer *viewer) {
-    Status status = {0};
-    context->collect(context->userdata, &status);
-    struct utsname kernel = {0};
-    uname(&kernel);
-
-    _cleanup_json_ json_t *programs = programs_json(&status);
-    _cleanup_json_ json_t *counters = counters_json(&status, viewer);
-    _cleanup_json_ json_t *processes = processes_json(context, viewer);
-    _cleanup_json_ json_t *degraded = degraded_json(&status);
+    StatusReport report;
+    status_report(context, viewer, &report);
+    const Status *status = &report.status;
+    _cleanup_json_ json_t *programs = programs_json(status);
+    _cleanup_json_ json_t *counters = counters_json(status);
+    _cleanup_json_ json_t *processes = processes_json(&report);
+    _cleanup_json_ json_t *degraded = degraded_json(status);
     if (!programs || !counters || !processes || !degraded)
         return NULL;
-    char run_id[SD_ID128_STRING_MAX];
     return json_pack("{s:s, s:s, s:s, s:O*, s:O, s:O, s:O, s:I, s:s, s:I}", "version",
-                     DISCOVERY_VERSION, "runId", sd_id128_to_string(context->run_id, run_id),
-                     "mechanism", status.mechanism, "degraded",
-                     status.degraded_count > 0 ? degraded : NULL, "programs", programs, "counters",
-                     counters, "processes", processes, "startedRealtimeUSec",
-                     (json_int_t)context->started_realtime_us, "kernelRelease", kernel.release,
-                     "sequence", (json_int_t)registry_sequence(context->registry));
+                     DISCOVERY_VERSION, "runId", report.run_id, "mechanism", status->mechanism,
+                     "degraded", status->degraded_count > 0 ? degraded : NULL, "programs", programs,
+                     "counters", counters, "processes", processes, "startedRealtimeUSec",
+                     (json_int_t)report.started_realtime_us, "kernelRelease", report.kernel_release,
+                     "sequence", (json_int_t)report.sequence);
 }

@@ -52,6 +52,7 @@ void check_items_done(CheckItems *items);
 // What a publisher is made with; all borrowed, all outlive it.
 typedef struct Context {
     const Registry *registry;
+    gid_t group; // whose members see everything; GROUP_UNKNOWN: root alone does
     sd_id128_t boot_id;
     sd_id128_t run_id;
     uint64_t started_realtime_us;
@@ -63,6 +64,20 @@ typedef struct Context {
     // Ends a check whose client has gone; that it has ended already is no error.
     void (*check_cancel)(void *userdata, uint64_t token);
 } Context;
+
+// How many of the processes that the viewer sees are in each state.
+void status_count(const Context *context, const Viewer *viewer, uint64_t ret[static STATE_COUNT_]);
+
+// What one caller is told of the daemon, whatever the transport.
+typedef struct StatusReport {
+    Status status; // without the counters that it may not see
+    uint64_t processes[STATE_COUNT_];
+    char run_id[SD_ID128_STRING_MAX];
+    char kernel_release[65]; // of struct utsname
+    uint64_t started_realtime_us;
+    uint64_t sequence;
+} StatusReport;
+void status_report(const Context *context, const Viewer *viewer, StatusReport *ret);
 
 // The parameters of the replies of Status and Check. The caller owns the result; NULL when out of
 // memory.

@@ -131,10 +131,9 @@ static int fill_snapshot(Subscription *subscription, Channel *channel) {
         .filter = &subscription->filter,
         .cursor = subscription->cursor,
         .end = subscription->end,
-        .bytes = BOUND_PAGE - ENVELOPE_SIZE,
         .lives = BOUND_LIVES_PER_TURN,
     };
-    int result = page_collect(&page, processes);
+    int result = page_collect(&page, BOUND_PAGE - ENVELOPE_SIZE, processes);
     if (result < 0)
         return result;
     subscription->cursor = page.cursor;

@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -19,7 +18,6 @@
 
 #include "bounds.h"
 #include "cleanup.h"
-#include "discovery_names.h"
 #include "instant.h"
 #include "log.h"
 #include "methods.h"
@@ -34,7 +32,6 @@ struct VarlinkServer {
     sd_event_source *listen; // off while accepting pauses
     sd_event_source *resume; // on while accepting pauses
     VarlinkLimits limits;
-    gid_t group;
     SessionShared shared;
     SessionList sessions; // each owned, in the order they came
     SessionList refused;  // likewise
@@ -114,7 +111,7 @@ static void add_session(VarlinkServer *server, Session *session) {
 static int admit(VarlinkServer *server, int fd) {
     _cleanup_close_ int owned = fd;
     Viewer viewer;
-    int r = peer_viewer(owned, server->group, &viewer);
+    int r = peer_viewer(owned, server->shared.context.group, &viewer);
     if (r < 0)
         return r;
     Session *session;
@@ -142,11 +139,6 @@ static int on_listen(sd_event_source *source __attribute__((unused)), int listen
     return 0;
 }
 
-static gid_t find_group(void) {
-    const struct group *group = getgrnam(DISCOVERY_GROUP);
-    return group ? group->gr_gid : GROUP_UNKNOWN;
-}
-
 // The timer is made before descriptors can run short.
 static int add_sources(VarlinkServer *server) {
     int flags = fcntl(server->fd, F_GETFL);
@@ -172,7 +164,6 @@ int varlink_server_new(sd_event *event, const Context *context, const VarlinkLim
         .fd = TAKE_FD(owned),
         .event = sd_event_ref(event),
         .limits = *limits,
-        .group = find_group(),
         .shared = {.context = *context,
                    .queue = limits->queue,
                    .call = methods_call,

@@ -25,8 +25,7 @@ typedef struct VarlinkCounters {
     uint64_t pauses;    // times that accepting stopped for lack of descriptors
 } VarlinkCounters;
 
-// Serves the listening socket `fd` (owned from now on, also on failure). The group's id is looked
-// up here; without the group only root sees everything. The caller owns *ret.
+// Serves the listening socket `fd` (owned from now on, also on failure). The caller owns *ret.
 int varlink_server_new(sd_event *event, const Context *context, const VarlinkLimits *limits, int fd,
                        VarlinkServer **ret);
 void varlink_server_free(VarlinkServer *server);

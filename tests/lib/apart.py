@@ -3,7 +3,8 @@
 """Runs runner.py, with the same arguments, in a pid namespace of its own.
 
 A daemon sees the processes of its own pid namespace, so those of tests that run at the same time do
-not count in each other's limits and descriptors, nor does any .NET process of the machine.
+not count in each other's limits and descriptors, nor does any .NET process of the machine. Nor does it
+see the machine's bus, where it would ask for its name.
 """
 
 import os
@@ -11,6 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
+HIDE_BUS = '[ ! -d /run/dbus ] || mount -t tmpfs tmpfs /run/dbus && exec "$@"'
 RUNNER = Path(__file__).resolve().parent / "runner.py"
 
 
@@ -19,7 +21,8 @@ def main(arguments: list[str]) -> None:
     argv = [sys.executable, str(RUNNER), *arguments]
     unshare = shutil.which("unshare")
     if os.geteuid() == 0 and unshare:
-        argv = [unshare, "--pid", "--fork", "--kill-child", "--mount-proc", *argv]
+        argv = [unshare, "--pid", "--fork", "--kill-child", "--mount-proc",
+                "sh", "-c", HIDE_BUS, "sh", *argv]
     os.execv(argv[0], argv)
 
 

@@ -66,6 +66,7 @@ void fixture_check_done(Fixture *fixture, uint64_t token) {
 static void start(Fixture *fixture, const VarlinkLimits *limits) {
     const Context context = {
         .registry = fixture->registry,
+        .group = GROUP_UNKNOWN,
         .boot_id = SD_ID128_MAKE(00, 11, 22, 33, 44, 55, 66, 77, 88, 99, aa, bb, cc, dd, ee, ff),
         .run_id = SD_ID128_MAKE(0f, 11, 22, 33, 44, 55, 66, 77, 88, 99, aa, bb, cc, dd, ee, ff),
         .started_realtime_us = 123,

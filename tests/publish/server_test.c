@@ -23,7 +23,7 @@ static void test_info(void **state) {
     assert_string_equal(text_of(info, "vendor"), "dotnet-discoveryd");
     assert_string_equal(text_of(info, "product"), "dotnet-discoveryd");
     assert_string_equal(text_of(info, "version"), DISCOVERY_VERSION);
-    assert_string_equal(text_of(info, "url"), "");
+    assert_string_equal(text_of(info, "url"), "man:org.dotnetdiscovery.Manager(7)");
     json_t *interfaces = json_object_get(info, "interfaces");
     assert_int_equal(json_array_size(interfaces), 2);
     assert_string_equal(json_string_value(json_array_get(interfaces, 0)),

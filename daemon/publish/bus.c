@@ -1,0 +1,281 @@
+// The connection to the bus, and the name. A connection that has ended is replaced by a new one, at
+// once; where that does not last, after a pause that grows. A bus that is not there costs no timer:
+// sd-bus watches for its socket.
+//
+// Signals are sent while the name is ours and at no other time. The policy that says who receives
+// them (systemd/org.dotnetdiscovery1.conf) comes with the right to own the name: a bus that does
+// not know it would tell everybody.
+// SPDX-License-Identifier: MIT
+#include "bus.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-bus.h>
+#include <time.h>
+
+#include "bounds.h"
+#include "bus_methods.h"
+#include "cleanup.h"
+#include "discovery_names.h"
+#include "log.h"
+#include "view.h"
+
+#define DRIVER "org.freedesktop.DBus"
+#define LOCAL "org.freedesktop.DBus.Local"
+#define USUAL_ADDRESS "unix:path=/run/dbus/system_bus_socket"
+
+// Replies to RequestName, by the D-Bus specification.
+enum { NAME_IS_OURS = 1, NAME_WAS_OURS = 4 };
+
+struct Bus {
+    sd_event *event; // referenced
+    const char *address;
+    Context context;
+    BusCounters counters;
+    BusCalls calls;
+    sd_bus *connection;     // owned, NULL while there is none
+    sd_bus_slot *request;   // owned, the question for the name
+    sd_event_source *retry; // on while a new connection is due
+    uint64_t connected_us;  // when the connection was begun
+    unsigned failures;      // connections in a row that did not last
+    bool has_name;
+    bool told; // why we have no name, or no connection
+};
+
+static void connect_later(Bus *bus) {
+    uint64_t longest_us = (BOUND_BUS_PAUSE_MS * USEC_PER_MSEC) << BOUND_BUS_PAUSE_DOUBLINGS;
+    if (instant_now().boottime_us - bus->connected_us >= longest_us)
+        bus->failures = 0;
+    uint64_t pause_us = 0;
+    if (bus->failures > 0)
+        pause_us = (BOUND_BUS_PAUSE_MS * USEC_PER_MSEC) << (bus->failures - 1);
+    if (bus->failures <= BOUND_BUS_PAUSE_DOUBLINGS)
+        bus->failures++;
+    sd_event_source_set_time_relative(bus->retry, pause_us);
+    sd_event_source_set_enabled(bus->retry, SD_EVENT_ONESHOT);
+}
+
+// ---- the name
+
+static void take_name(Bus *bus) {
+    bus->has_name = true;
+    bus->told = false;
+}
+
+static void tell_refusal(Bus *bus, const sd_bus_error *error) {
+    if (bus->told)
+        return;
+    bus->told = true;
+    log_notice("Nothing is told over the bus, which does not let the daemon have the name "
+               "%s (%s): %s.",
+               DISCOVERY_BUS_NAME, error->message ? error->message : error->name,
+               sd_bus_error_has_name(error, SD_BUS_ERROR_ACCESS_DENIED)
+                   ? "install " DISCOVERY_BUS_NAME ".conf in share/dbus-1/system.d, reload the bus "
+                     "and restart the daemon"
+                   : "restart the daemon to try again");
+}
+
+static int on_request(sd_bus_message *reply, void *userdata,
+                      sd_bus_error *error __attribute__((unused))) {
+    Bus *bus = userdata;
+    if (sd_bus_message_is_method_error(reply, NULL)) {
+        // A connection that ends takes its questions with it.
+        if (sd_bus_is_ready(bus->connection) > 0)
+            tell_refusal(bus, sd_bus_message_get_error(reply));
+        return 0;
+    }
+    uint32_t result;
+    if (sd_bus_message_read(reply, "u", &result) > 0 &&
+        (result == NAME_IS_OURS || result == NAME_WAS_OURS)) {
+        take_name(bus);
+        return 0;
+    }
+    if (!bus->told) {
+        bus->told = true;
+        log_notice(
+            "Nothing is told over the bus, where somebody else has the name %s: busctl status "
+            "%s shows who. It is taken when it is free.",
+            DISCOVERY_BUS_NAME, DISCOVERY_BUS_NAME);
+    }
+    return 0;
+}
+
+static bool is_from(sd_bus_message *message, const char *sender) {
+    const char *name = sd_bus_message_get_sender(message);
+    return name && strcmp(name, sender) == 0;
+}
+
+static void take_driver_signal(Bus *bus, sd_bus_message *message) {
+    bool acquired = sd_bus_message_is_signal(message, DRIVER, "NameAcquired") > 0;
+    const char *name;
+    if ((!acquired && sd_bus_message_is_signal(message, DRIVER, "NameLost") <= 0) ||
+        sd_bus_message_read(message, "s", &name) <= 0 || strcmp(name, DISCOVERY_BUS_NAME) != 0)
+        return;
+    if (acquired)
+        take_name(bus);
+    else
+        bus->has_name = false;
+}
+
+// ---- the connection
+
+// Whether the bus takes what it is sent.
+static bool takes_messages(const Bus *bus) {
+    uint64_t unsent = 0;
+    return sd_bus_get_n_queued_write(bus->connection, &unsent) >= 0 && unsent < BOUND_BUS_QUEUE;
+}
+
+// Every message, before anybody else sees it.
+static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+    Bus *bus = userdata;
+    if (is_from(message, DRIVER)) {
+        take_driver_signal(bus, message);
+        return 0;
+    }
+    if (is_from(message, LOCAL) && sd_bus_message_is_signal(message, LOCAL, "Disconnected") > 0) {
+        bus->has_name = false;
+        connect_later(bus);
+        return 0;
+    }
+    // Replies that are not taken must not pile up, whatever they are to.
+    if (sd_bus_message_is_method_call(message, NULL, NULL) > 0 && !takes_messages(bus)) {
+        bus->counters.refused++;
+        return 1;
+    }
+    return bus_methods_filter(&bus->calls, message, error);
+}
+
+static void drop_connection(Bus *bus) {
+    bus->has_name = false;
+    bus_calls_clear(&bus->calls);
+    bus->request = sd_bus_slot_unref(bus->request);
+    bus->connection = sd_bus_close_unref(bus->connection);
+}
+
+static int prepare(Bus *bus, sd_bus *connection) {
+    int r = sd_bus_set_address(connection, bus->address);
+    if (r >= 0)
+        r = sd_bus_set_bus_client(connection, true);
+    if (r >= 0)
+        r = sd_bus_set_watch_bind(connection, true);
+    if (r >= 0)
+        r = sd_bus_negotiate_fds(connection, false);
+    // At the end it would wait for the bus to take what is queued.
+    if (r >= 0)
+        r = sd_bus_set_close_on_exit(connection, false);
+    if (r >= 0)
+        r = sd_bus_add_filter(connection, NULL, on_message, bus);
+    if (r >= 0)
+        r = sd_bus_add_object_vtable(connection, NULL, DISCOVERY_BUS_PATH, DISCOVERY_BUS_INTERFACE,
+                                     bus_methods_vtable, &bus->calls);
+    if (r >= 0)
+        r = sd_bus_attach_event(connection, bus->event, SD_EVENT_PRIORITY_NORMAL);
+    return r;
+}
+
+// What is sent before the connection is there leaves when it is.
+static int connect_now(Bus *bus) {
+    _cleanup_(sd_bus_close_unrefp) sd_bus *connection = NULL;
+    bus->connected_us = instant_now().boottime_us;
+    int r = sd_bus_new(&connection);
+    if (r >= 0)
+        r = prepare(bus, connection);
+    if (r >= 0)
+        r = sd_bus_start(connection);
+    if (r >= 0)
+        r = sd_bus_request_name_async(connection, &bus->request, DISCOVERY_BUS_NAME,
+                                      SD_BUS_NAME_QUEUE, on_request, bus);
+    if (r < 0)
+        return r;
+    bus->connection = TAKE_PTR(connection);
+    return 0;
+}
+
+static void connect_or_later(Bus *bus) {
+    int r = connect_now(bus);
+    if (r >= 0)
+        return;
+    if (!bus->told)
+        log_notice("Cannot connect to the bus at %s (%s), trying again now and then.", bus->address,
+                   strerrorname_np(-r));
+    bus->told = true;
+    connect_later(bus);
+}
+
+static int on_retry(sd_event_source *source __attribute__((unused)),
+                    uint64_t now __attribute__((unused)), void *userdata) {
+    Bus *bus = userdata;
+    drop_connection(bus);
+    connect_or_later(bus);
+    return 0;
+}
+
+int bus_new(sd_event *event, const Context *context, const char *address, Bus **ret) {
+    Bus *bus = calloc(1, sizeof *bus);
+    if (!bus)
+        return -ENOMEM;
+    if (!address)
+        address = secure_getenv("DBUS_SYSTEM_BUS_ADDRESS");
+    bus->event = sd_event_ref(event);
+    bus->address = address ? address : USUAL_ADDRESS;
+    bus->context = *context;
+
+    int r = bus_calls_init(&bus->calls, event, &bus->context, &bus->counters);
+    if (r >= 0)
+        r = sd_event_add_time(event, &bus->retry, CLOCK_MONOTONIC, UINT64_MAX, 0, on_retry, bus);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(bus->retry, SD_EVENT_OFF);
+    if (r < 0) {
+        bus_free(bus);
+        return r;
+    }
+    connect_or_later(bus);
+    *ret = bus;
+    return 0;
+}
+
+void bus_free(Bus *bus) {
+    if (!bus)
+        return;
+    drop_connection(bus);
+    bus_calls_done(&bus->calls);
+    sd_event_source_disable_unref(bus->retry);
+    sd_event_unref(bus->event);
+    free(bus);
+}
+
+// ---- signals
+
+static const char *or_empty(const char *text) {
+    return text ? text : "";
+}
+
+void bus_publish(Bus *bus, const Action *action) {
+    if (!bus->has_name)
+        return;
+    const Process *process = action->process;
+    char id[VIEW_ID_SIZE];
+    view_id(process, bus->context.boot_id, id);
+    if (!takes_messages(bus) ||
+        sd_bus_emit_signal(bus->connection, DISCOVERY_BUS_PATH, DISCOVERY_BUS_INTERFACE,
+                           "ProcessChanged", "tsutsss", process->sequence, id,
+                           (uint32_t)process->key.pid, process->key.start_ticks,
+                           state_to_string(process->traits.state),
+                           action->has_before ? state_to_string(action->before.state) : "",
+                           or_empty(reason_to_string(process->reason))) < 0)
+        bus->counters.signals_dropped++;
+}
+
+void bus_status_changed(Bus *bus) {
+    if (!bus->has_name)
+        return;
+    if (!takes_messages(bus) ||
+        sd_bus_emit_properties_changed(bus->connection, DISCOVERY_BUS_PATH, DISCOVERY_BUS_INTERFACE,
+                                       "Mechanism", "Degraded", NULL) < 0)
+        bus->counters.signals_dropped++;
+}
+
+const BusCounters *bus_counters(const Bus *bus) {
+    return &bus->counters;
+}
