@@ -35,13 +35,15 @@ class Daemon:
     """
 
     def __init__(self, options: Sequence[str] = (), socket: str | None = None,
-                 env: dict[str, str] | None = None, wrapper: Sequence[str] = ()):
+                 env: dict[str, str] | None = None, wrapper: Sequence[str] = (),
+                 pass_fds: Sequence[int] = ()):
         self.folder = Path(tempfile.mkdtemp(prefix="discovery-"))
         self.folder.chmod(0o755)  # a test's client may be another user
         self.socket = socket or str(self.folder / INTERFACE)
         self.notifications: list[str] = []
         self._argv = [*wrapper, DISCOVERYD, f"--socket={self.socket}", *options]
         self._env = os.environ | (env or {})
+        self._pass_fds = pass_fds
         self._connections: list[Client | Subscription] = []
         self._child: Child | None = None
 
@@ -86,7 +88,8 @@ class Daemon:
             path = str(self.folder / "notify")
             notify.bind(path)
             self._child = Child(self._argv, env=self._env | {"NOTIFY_SOCKET": path},
-                                stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
+                                stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr,
+                                pass_fds=self._pass_fds)
             deadline = time.monotonic() + TIMEOUT
             while "READY=1" not in self.notifications:
                 ready = readable([notify, self._child.pidfd], deadline - time.monotonic())

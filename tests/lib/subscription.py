@@ -146,6 +146,11 @@ class Subscription:
         """The end of the first snapshot."""
         return self.wait_for(lambda event: event.kind == "synced", timeout)
 
+    def wait_ended(self, timeout: float = TIMEOUT) -> None:
+        """The end of the connection."""
+        self._thread.join(timeout)
+        assert self.ended, f"still subscribed after {timeout} s"
+
     def of(self, pid: int) -> list[Event]:
         """All that was told of this pid, in order."""
         with self._news:
