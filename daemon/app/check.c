@@ -7,12 +7,10 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <jansson.h>
-#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -20,6 +18,7 @@
 #include "cleanup.h"
 #include "discovery_names.h"
 #include "macro.h"
+#include "privileges.h"
 #include "procfs.h"
 #include "procfs_text.h"
 #include "text.h"
@@ -64,36 +63,17 @@ static void check_kernel(CheckItems *items) {
 }
 
 static void check_privileges(CheckItems *items) {
-    static const struct {
-        unsigned capability;
-        const char *name;
-        const char *purpose;
-    } needed[] = {
-        {CAP_BPF, "CAP_BPF", "load the kernel programs"},
-        {CAP_PERFMON, "CAP_PERFMON", "attach them"},
-        {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "look into other users' /proc/PID/root and fd"},
-        {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", "connect to sockets of mode 0600"},
-    };
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-    if (syscall(SYS_capget, &header, data) < 0) {
-        check_add(items, "privileges", false, "capget: %s", strerrorname_np(errno));
-        return;
-    }
-
-    char missing[512] = "";
-    for (size_t i = 0; i < ELEMENTS_OF(needed); i++) {
-        unsigned capability = needed[i].capability;
-        if (data[capability / 32].effective & (1u << capability % 32))
-            continue;
-        size_t used = strlen(missing);
-        snprintf(missing + used, sizeof missing - used, "%s%s to %s", used > 0 ? ", " : "",
-                 needed[i].name, needed[i].purpose);
-    }
-    if (missing[0] == '\0')
+    char missing[512];
+    int r = privileges_missing(PRIVILEGES_OF_PROGRAMS | PRIVILEGES_OF_PROCESSES, missing,
+                               sizeof missing);
+    if (r < 0)
+        check_add(items, "privileges", false, "capget: %s", strerrorname_np(-r));
+    else if (missing[0] == '\0')
         check_add(items, "privileges", true, "all capabilities that are needed");
     else
-        check_add(items, "privileges", false, "missing %s; run as root", missing);
+        check_add(items, "privileges", false,
+                  "missing %s; run as root, in a unit or container that leaves root these",
+                  missing);
 }
 
 static void check_proc(CheckItems *items) {

@@ -1,6 +1,6 @@
 // The wiring. Order of a start: claim the status socket (clients that connect meanwhile wait in its
-// backlog), attach, scan, merge, serve; then tell the service manager once every process that the
-// scan found has had its first answer.
+// backlog), attach, scan, merge, ask every process that the scan found, serve. Whoever calls again
+// after a restart so finds the processes in the states that it knew them in.
 // SPDX-License-Identifier: MIT
 #include "manager.h"
 
@@ -21,7 +21,7 @@
 #include "registry.h"
 #include "status_socket.h"
 
-// At the latest then READY=1 is sent, whatever the processes found at the start do.
+// At the latest then clients are served, whatever the processes found at the start do.
 #define SETTLE_US (2 * USEC_PER_SEC)
 // STATUS= is sent this long after a change at the earliest, so that a storm is one message.
 #define REPORT_US USEC_PER_SEC
@@ -33,7 +33,9 @@ struct Manager {
     Source *source;
     ProbePool *probes;
     Checks *checks;
-    VarlinkServer *varlink; // NULL until the first scan is merged, and so is the bus
+    int fd; // listening, owned until it is served
+    VarlinkLimits limits;
+    VarlinkServer *varlink; // NULL until settled, and so is the bus
     Bus *bus;
     Overview overview;
     Throttle throttle;
@@ -41,6 +43,7 @@ struct Manager {
     sd_event_source *settle; // NULL once settled
     sd_event_source *report;
     sd_event_source *turn;
+    uint64_t started_realtime_us;
     uint64_t settle_last;       // serial of the last life that the first scan found
     uint64_t settled;           // serial up to which each has had an answer
     uint64_t reported_sequence; // of the last STATUS=
@@ -161,8 +164,58 @@ static void arm_deadline(Manager *manager) {
                                 due_us != USEC_NEVER ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
+static void answer_check(void *userdata, uint64_t token, const CheckItems *items) {
+    Manager *manager = userdata;
+    varlink_server_check_done(manager->varlink, token, items);
+}
+
+static int start_check(void *userdata, pid_t pid, uint64_t token) {
+    Manager *manager = userdata;
+    return checks_start(manager->checks, pid, token);
+}
+
+static void cancel_check(void *userdata, uint64_t token) {
+    Manager *manager = userdata;
+    checks_cancel(manager->checks, token);
+}
+
+static void collect(void *userdata, Status *ret) {
+    Manager *manager = userdata;
+    overview_collect(&manager->overview, ret);
+}
+
+static int serve(Manager *manager) {
+    Context context = {
+        .registry = manager->registry,
+        .group = peer_find_group(),
+        .started_realtime_us = manager->started_realtime_us,
+        .userdata = manager,
+        .collect = collect,
+        .check = start_check,
+        .check_cancel = cancel_check,
+    };
+    int r = sd_id128_get_boot(&context.boot_id);
+    if (r >= 0)
+        r = sd_id128_randomize(&context.run_id);
+    if (r >= 0)
+        r = varlink_server_new(manager->event, &context, &manager->limits, TAKE_FD(manager->fd),
+                               &manager->varlink);
+    if (r >= 0)
+        r = bus_new(manager->event, &context, NULL, &manager->bus);
+    manager->overview.varlink = manager->varlink;
+    manager->overview.bus = manager->bus;
+    return r;
+}
+
+// The first scan is merged, and each process that it found has had its first answer.
 static void settle(Manager *manager) {
     manager->settle = sd_event_source_disable_unref(manager->settle);
+    int r = serve(manager);
+    if (r < 0) {
+        log_error("Cannot serve: %s", strerrorname_np(-r));
+        sd_event_exit(manager->event, r);
+        return;
+    }
     announce_ready();
 }
 
@@ -216,29 +269,9 @@ static int on_turn(sd_event_source *source, void *userdata) {
     if (manager->report)
         arm_report(manager);
     overview_announce(&manager->overview, &manager->throttle, instant_now().boottime_us);
-    if (overview_changed(&manager->overview))
+    if (overview_changed(&manager->overview) && manager->bus)
         bus_status_changed(manager->bus);
     return 0;
-}
-
-static void answer_check(void *userdata, uint64_t token, const CheckItems *items) {
-    Manager *manager = userdata;
-    varlink_server_check_done(manager->varlink, token, items);
-}
-
-static int start_check(void *userdata, pid_t pid, uint64_t token) {
-    Manager *manager = userdata;
-    return checks_start(manager->checks, pid, token);
-}
-
-static void cancel_check(void *userdata, uint64_t token) {
-    Manager *manager = userdata;
-    checks_cancel(manager->checks, token);
-}
-
-static void collect(void *userdata, Status *ret) {
-    Manager *manager = userdata;
-    overview_collect(&manager->overview, ret);
 }
 
 // Descriptors decide how much can be followed and served: the soft limit goes up to the hard one,
@@ -279,7 +312,7 @@ static const char *socket_remedy(int error) {
     }
 }
 
-static int claim_socket(Manager *manager, const Options *options, int *ret) {
+static int claim_socket(Manager *manager, const Options *options) {
     int fd = status_socket_passed();
     if (fd == -ENOENT) {
         pid_t owner = 0;
@@ -300,7 +333,7 @@ static int claim_socket(Manager *manager, const Options *options, int *ret) {
     }
     if (fd < 0)
         return fd;
-    *ret = fd;
+    manager->fd = fd;
     return 0;
 }
 
@@ -342,6 +375,7 @@ static int watch(Manager *manager, const Options *options) {
                        &manager->checks);
     if (r < 0)
         return r;
+    overview_init(&manager->overview, manager->source, manager->registry, manager->probes);
     r = source_scan(manager->source);
     if (r < 0)
         log_warning("After the first scan: some processes may be missing: %s", strerrorname_np(-r));
@@ -349,39 +383,12 @@ static int watch(Manager *manager, const Options *options) {
     return 0;
 }
 
-static int serve(Manager *manager, const Options *options, int fd) {
-    Instant now = instant_now();
-    Context context = {
-        .registry = manager->registry,
-        .group = peer_find_group(),
-        .started_realtime_us = now.realtime_us,
-        .userdata = manager,
-        .collect = collect,
-        .check = start_check,
-        .check_cancel = cancel_check,
-    };
-    int r = sd_id128_get_boot(&context.boot_id);
-    if (r >= 0)
-        r = sd_id128_randomize(&context.run_id);
-    if (r < 0) {
-        close(fd);
-        return r;
-    }
-    r = varlink_server_new(manager->event, &context, &options->varlink, fd, &manager->varlink);
-    if (r >= 0)
-        r = bus_new(manager->event, &context, NULL, &manager->bus);
-    if (r < 0)
-        return r;
-    manager->overview.source = manager->source;
-    manager->overview.registry = manager->registry;
-    manager->overview.probes = manager->probes;
-    manager->overview.varlink = manager->varlink;
-    manager->overview.bus = manager->bus;
-    r = add_timers(manager);
+// Settles at once where the scan found nothing to wait for.
+static int begin(Manager *manager) {
+    int r = add_timers(manager);
     if (r < 0)
         return r;
     overview_announce(&manager->overview, &manager->throttle, instant_now().boottime_us);
-    // Where the scan found nothing there is nothing to wait for.
     check_settled(manager);
     return 0;
 }
@@ -390,19 +397,21 @@ DEFINE_CLEANUP(Manager *, manager_free);
 
 int manager_new(sd_event *event, const Options *options, Manager **ret) {
     _cleanup_(manager_freep) Manager *manager = calloc(1, sizeof *manager);
-    _cleanup_close_ int fd = -1;
     Options fitted = *options;
     if (!manager)
         return -ENOMEM;
+    manager->fd = -1;
     manager->event = sd_event_ref(event);
+    manager->started_realtime_us = instant_now().realtime_us;
 
-    int r = claim_socket(manager, &fitted, &fd);
+    int r = claim_socket(manager, &fitted);
     if (r < 0)
         return r;
     fit_descriptors(&fitted);
+    manager->limits = fitted.varlink;
     r = watch(manager, &fitted);
     if (r >= 0)
-        r = serve(manager, &fitted, TAKE_FD(fd));
+        r = begin(manager);
     if (r < 0) {
         log_error("Cannot start: %s", strerrorname_np(-r));
         return r;
@@ -419,10 +428,12 @@ void manager_free(Manager *manager) {
     sd_event_source_disable_unref(manager->settle);
     sd_event_source_disable_unref(manager->deadline);
     // The path goes first, so that nobody connects to a server that is being taken down.
-    if (manager->socket_made && manager->varlink)
-        status_socket_remove(manager->socket_made, varlink_server_fd(manager->varlink));
+    if (manager->socket_made)
+        status_socket_remove(manager->socket_made,
+                             manager->varlink ? varlink_server_fd(manager->varlink) : manager->fd);
     bus_free(manager->bus);
     varlink_server_free(manager->varlink);
+    safe_close(manager->fd);
     checks_free(manager->checks);
     probe_pool_free(manager->probes);
     source_free(manager->source);

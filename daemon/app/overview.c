@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "overview.h"
 
+#include <stdio.h>
+
 #include "announce.h"
 #include "macro.h"
+#include "privileges.h"
 
 static const char overflow_text[] =
     "more processes than may be followed (--max-processes=): some are not listed; a rescan follows "
@@ -28,6 +31,19 @@ static const char not_followed_text[] =
 static const char scans_fail_text[] =
     "scans for processes that run already end early: some may not be listed; another scan follows";
 
+// NULL where the last attempt at a process was made, or no process waits for one any more.
+static const char *not_asked(Overview *overview) {
+    const ProbeCounters *probes = probe_counters(overview->probes);
+    bool nobody_waits = probes->in_flight + probes->waiting == 0 &&
+                        registry_next_deadline(overview->registry) == USEC_NEVER;
+    if (probes->lack[0] == '\0' || nobody_waits)
+        return NULL;
+    snprintf(overview->not_asked_text, sizeof overview->not_asked_text,
+             "processes are not asked, %s: they stay detected, and are tried again every second",
+             probes->lack);
+    return overview->not_asked_text;
+}
+
 static void degrade(Status *status, const char *text) {
     if (status->degraded_count < ELEMENTS_OF(status->degraded))
         status->degraded[status->degraded_count++] = text;
@@ -49,9 +65,20 @@ static void collect_programs(const Overview *overview, Status *ret) {
     ret->mechanism = programs[PROGRAM_MAPPING].attached ? "syscall-tracepoint" : "scan-at-start";
 }
 
-void overview_collect(const Overview *overview, Status *ret) {
+void overview_init(Overview *overview, const Source *source, const Registry *registry,
+                   ProbePool *probes) {
+    *overview = (Overview){.source = source, .registry = registry, .probes = probes};
+    char missing[sizeof overview->privileges_text / 2];
+    if (privileges_missing(PRIVILEGES_OF_PROCESSES, missing, sizeof missing) >= 0 && missing[0])
+        snprintf(overview->privileges_text, sizeof overview->privileges_text,
+                 "missing %s: other users' processes are unreachable", missing);
+}
+
+void overview_collect(Overview *overview, Status *ret) {
     *ret = (Status){0};
     collect_programs(overview, ret);
+    if (overview->privileges_text[0])
+        degrade(ret, overview->privileges_text);
     if (registry_overflowed(overview->registry))
         degrade(ret, overflow_text);
     if (overview->not_followed > 0)
@@ -59,6 +86,9 @@ void overview_collect(const Overview *overview, Status *ret) {
     const SourceCounters *source = source_counters(overview->source);
     if (source->scans_failing > 0)
         degrade(ret, scans_fail_text);
+    const char *not_asked_text = not_asked(overview);
+    if (not_asked_text)
+        degrade(ret, not_asked_text);
 
     const RegistryCounters *registry = registry_counters(overview->registry);
     const ProbeCounters *probes = probe_counters(overview->probes);
@@ -81,6 +111,7 @@ void overview_collect(const Overview *overview, Status *ret) {
         {"attempts", probes->attempts, false},
         {"answered", probes->answered, false},
         {"failed", probes->failed, false},
+        {"attemptsNotMade", probes->not_made, true},
         {"attemptsInFlight", probes->in_flight, false},
         {"attemptsWaiting", probes->waiting, false},
         {"looksStuck", probes->stuck, false},
@@ -117,14 +148,18 @@ void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us) 
         announce_lost(lost - overview->lost_announced, throttle, now_us))
         overview->lost_announced = lost;
 
+    const char *not_asked_text = not_asked(overview);
     const struct {
         bool now;
         bool *announced;
         const char *text;
     } troubles[] = {
+        {overview->privileges_text[0] != '\0', &overview->privileges_announced,
+         overview->privileges_text},
         {registry_overflowed(overview->registry), &overview->overflow_announced, overflow_text},
         {source->scans_failing > 0, &overview->scans_fail_announced, scans_fail_text},
         {overview->not_followed > 0, &overview->not_followed_announced, not_followed_text},
+        {not_asked_text != NULL, &overview->not_asked_announced, not_asked_text},
     };
     for (size_t i = 0; i < ELEMENTS_OF(troubles); i++) {
         if (!troubles[i].now)
@@ -137,7 +172,7 @@ void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us) 
 bool overview_changed(Overview *overview) {
     unsigned troubles = (registry_overflowed(overview->registry) ? 1U : 0U) |
                         (source_counters(overview->source)->scans_failing > 0 ? 2U : 0U) |
-                        (overview->not_followed > 0 ? 4U : 0U);
+                        (overview->not_followed > 0 ? 4U : 0U) | (not_asked(overview) ? 8U : 0U);
     bool changed = troubles != overview->troubles;
     overview->troubles = troubles;
     return changed;

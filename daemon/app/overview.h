@@ -21,15 +21,23 @@ typedef struct Overview {
     bool overflow_announced;
     bool not_followed_announced;
     bool scans_fail_announced;
+    bool not_asked_announced;
+    bool privileges_announced;
+    char privileges_text[256]; // "" where none is missing
+    char not_asked_text[160];
     uint64_t lost_announced;
     unsigned troubles;     // a bit for each that there was when overview_changed() was asked last
     uint64_t not_followed; // lives ended for lack of a descriptor or memory
 } Overview;
 
-void overview_collect(const Overview *overview, Status *ret);
+// Looks for what stays as it is at the start.
+void overview_init(Overview *overview, const Source *source, const Registry *registry,
+                   ProbePool *probes);
+
+void overview_collect(Overview *overview, Status *ret);
 
 // Logs, once each: programs that are missing, records lost since they were told last, a full
-// registry, scans that fail, processes that could not be followed.
+// registry, scans that fail, processes that could not be followed or asked.
 void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us);
 
 // Whether what Status says of `degraded` has changed since this was asked last. `mechanism` and the

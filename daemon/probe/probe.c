@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
@@ -154,6 +155,19 @@ static void remove_entry(ProbePool *pool, Entry *entry) {
     (void)update_turn(pool);
 }
 
+static void count(ProbeCounters *counters, const Input *input) {
+    const char *detail = input->probed.detail;
+    bool made = input->probed.outcome != OUTCOME_NOT_TRIED;
+    bool answered = input->probed.outcome == OUTCOME_ANSWERED;
+    counters->answered += answered;
+    counters->failed += !answered;
+    counters->not_made += !made;
+    snprintf(counters->lack, sizeof counters->lack, "%s",
+             made     ? ""
+             : detail ? detail
+                      : "out of memory");
+}
+
 static void on_ended(void *userdata, Attempt *attempt) {
     Entry *entry = userdata;
     ProbePool *pool = entry->pool;
@@ -161,10 +175,7 @@ static void on_ended(void *userdata, Attempt *attempt) {
     void *deliver_userdata = pool->userdata;
 
     Input input = attempt_take_input(attempt);
-    if (input.probed.outcome == OUTCOME_ANSWERED)
-        pool->counters.answered++;
-    else
-        pool->counters.failed++;
+    count(&pool->counters, &input);
     remove_entry(pool, entry);
     entry_free(entry);
     // Last, since it may start, cancel or free anything.

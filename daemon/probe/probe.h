@@ -44,6 +44,8 @@ typedef struct ProbeCounters {
     uint64_t attempts;
     uint64_t answered;
     uint64_t failed;
+    uint64_t not_made; // of the failed ones, for lack of something of the daemon's own
+    char lack[64];     // why the last one was not made; "" where it was
     size_t in_flight;
     size_t waiting;
     size_t stuck; // threads that a process keeps waiting, beyond an attempt's deadline

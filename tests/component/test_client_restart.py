@@ -285,3 +285,11 @@ class Activated(unittest.TestCase):
             line = monitor.read_line().split()
             self.assertNotEqual(int(line[4]), second, f"nothing has happened to this one: {line}")
             states[int(line[4])] = line[3]
+
+    def test_who_has_called_is_served_when_each_process_was_asked(self) -> None:
+        silent = self.enterContext(Fakes()).spawn_one(answers=False)
+        with Client(self.path) as client:
+            client.send("Get", {"pid": silent})  # before there is a daemon
+            self.daemon()
+            process = client.recv_message()["parameters"]["process"]
+        self.assertEqual((process["state"], process["reason"]), ("unreachable", "timeout"))

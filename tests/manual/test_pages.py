@@ -163,7 +163,7 @@ class DBus(unittest.TestCase):
 
     def test_errors_are_those_of_the_introspection_data(self) -> None:
         text = (ROOT / "include/org.dotnetdiscovery1.Manager.xml").read_text()
-        declared = re.findall(r"^ +(org\.\S+)  +\S", text, re.MULTILINE)
+        declared = re.findall(r"^ +- (org\.\S+): ", text, re.MULTILINE)
         self.assertTrue(declared)
         self.assertEqual(terms(section(DBUS, "ERRORS")), declared)
 
