@@ -23,8 +23,6 @@
 
 // At the latest then clients are served, whatever the processes found at the start do.
 #define SETTLE_US (2 * USEC_PER_SEC)
-// STATUS= is sent this long after a change at the earliest, so that a storm is one message.
-#define REPORT_US USEC_PER_SEC
 
 struct Manager {
     sd_event *event; // owned reference
@@ -41,14 +39,12 @@ struct Manager {
     Throttle throttle;
     sd_event_source *deadline;
     sd_event_source *settle; // NULL once settled
-    sd_event_source *report;
     sd_event_source *turn;
     uint64_t started_realtime_us;
-    uint64_t settle_last;       // serial of the last life that the first scan found
-    uint64_t settled;           // serial up to which each has had an answer
-    uint64_t reported_sequence; // of the last STATUS=
-    bool rescan_refused;        // told already
-    const char *socket_made;    // path to remove at the end, NULL where systemd passed the socket
+    uint64_t settle_last;    // serial of the last life that the first scan found
+    uint64_t settled;        // serial up to which each has had an answer
+    bool rescan_refused;     // told already
+    const char *socket_made; // path to remove at the end, NULL where systemd passed the socket
 };
 
 static void take_input(Manager *manager, Input *input);
@@ -207,6 +203,12 @@ static int serve(Manager *manager) {
     return r;
 }
 
+static void tell_status(Manager *manager) {
+    Status status;
+    overview_collect(&manager->overview, &status);
+    announce_status(status.mechanism, status.degraded_count > 0);
+}
+
 // The first scan is merged, and each process that it found has had its first answer.
 static void settle(Manager *manager) {
     manager->settle = sd_event_source_disable_unref(manager->settle);
@@ -216,6 +218,7 @@ static void settle(Manager *manager) {
         sd_event_exit(manager->event, r);
         return;
     }
+    tell_status(manager);
     announce_ready();
 }
 
@@ -238,27 +241,6 @@ static void check_settled(Manager *manager) {
     settle(manager);
 }
 
-static int on_report(sd_event_source *source, uint64_t usec, void *userdata) {
-    Manager *manager = userdata;
-    (void)source;
-    (void)usec;
-    manager->reported_sequence = registry_sequence(manager->registry);
-    size_t ready = 0;
-    for (const Process *p = NULL; (p = registry_next(manager->registry, p ? p->serial : 0));)
-        ready += p->traits.state == STATE_READY;
-    announce_status(registry_count(manager->registry), ready);
-    return 0;
-}
-
-static void arm_report(Manager *manager) {
-    int enabled;
-    if (manager->reported_sequence == registry_sequence(manager->registry) ||
-        sd_event_source_get_enabled(manager->report, &enabled) != 0)
-        return;
-    sd_event_source_set_time_relative(manager->report, REPORT_US);
-    sd_event_source_set_enabled(manager->report, SD_EVENT_ONESHOT);
-}
-
 // After every event, whatever it was; never wakes the loop by itself.
 static int on_turn(sd_event_source *source, void *userdata) {
     Manager *manager = userdata;
@@ -266,11 +248,11 @@ static int on_turn(sd_event_source *source, void *userdata) {
     arm_deadline(manager);
     if (manager->settle)
         check_settled(manager);
-    if (manager->report)
-        arm_report(manager);
     overview_announce(&manager->overview, &manager->throttle, instant_now().boottime_us);
-    if (overview_changed(&manager->overview) && manager->bus)
+    if (manager->bus && overview_changed(&manager->overview)) {
         bus_status_changed(manager->bus);
+        tell_status(manager);
+    }
     return 0;
 }
 
@@ -346,12 +328,6 @@ static int add_timers(Manager *manager) {
     if (r >= 0)
         r = sd_event_add_time_relative(manager->event, &manager->settle, CLOCK_MONOTONIC, SETTLE_US,
                                        0, on_settle_timeout, manager);
-    if (r >= 0 && announce_wanted()) {
-        r = sd_event_add_time(manager->event, &manager->report, CLOCK_MONOTONIC, 0, 0, on_report,
-                              manager);
-        if (r >= 0)
-            r = sd_event_source_set_enabled(manager->report, SD_EVENT_OFF);
-    }
     if (r >= 0)
         r = sd_event_add_post(manager->event, &manager->turn, on_turn, manager);
     return r;
@@ -424,7 +400,6 @@ void manager_free(Manager *manager) {
     if (!manager)
         return;
     sd_event_source_disable_unref(manager->turn);
-    sd_event_source_disable_unref(manager->report);
     sd_event_source_disable_unref(manager->settle);
     sd_event_source_disable_unref(manager->deadline);
     // The path goes first, so that nobody connects to a server that is being taken down.

@@ -242,16 +242,13 @@ bool announce_degraded(const char *what, Throttle *throttle, uint64_t now_us) {
     return true;
 }
 
-bool announce_wanted(void) {
-    return getenv("NOTIFY_SOCKET") != NULL;
-}
-
 void announce_ready(void) {
     sd_notify(0, "READY=1");
 }
 
-void announce_status(size_t processes, size_t ready) {
-    sd_notifyf(0, "STATUS=%zu .NET processes known, %zu ready.", processes, ready);
+void announce_status(const char *mechanism, bool degraded) {
+    sd_notifyf(0, "STATUS=Watching by %s%s.", mechanism,
+               degraded ? ", degraded: see " DISCOVERY_CLIENT " status" : "");
 }
 
 void announce_stopping(void) {

@@ -16,9 +16,8 @@ bool announce_lost(uint64_t count, Throttle *throttle, uint64_t now_us);
 // Something is missing from now on: what, and what it costs. False as above.
 bool announce_degraded(const char *what, Throttle *throttle, uint64_t now_us);
 
-// True where a service manager listens to the three below.
-bool announce_wanted(void);
 void announce_ready(void);
-// STATUS=, how many processes are known and ready.
-void announce_status(size_t processes, size_t ready);
+// STATUS=, by what processes are noticed and whether something is missing. Everybody can read it,
+// so it tells nothing of processes.
+void announce_status(const char *mechanism, bool degraded);
 void announce_stopping(void);

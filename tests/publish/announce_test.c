@@ -203,12 +203,15 @@ static void test_notifications(void **state) {
     assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
     setenv("NOTIFY_SOCKET", address.sun_path, 1);
     announce_ready();
-    announce_status(5, 3);
+    announce_status("syscall-tracepoint", false);
+    announce_status("scan-at-start", true);
     announce_stopping();
     unsetenv("NOTIFY_SOCKET");
     unlink(address.sun_path);
 
-    static const char *const expected[] = {"READY=1", "STATUS=5 .NET processes known, 3 ready.",
+    static const char *const expected[] = {"READY=1", "STATUS=Watching by syscall-tracepoint.",
+                                           "STATUS=Watching by scan-at-start, degraded: see "
+                                           "dotnet-discoveryctl status.",
                                            "STOPPING=1"};
     for (size_t i = 0; i < ELEMENTS_OF(expected); i++) {
         char text[128];

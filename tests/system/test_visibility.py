@@ -156,6 +156,11 @@ class Visibility(guest.Scenario):
         self.assert_sees("alice", "alice")
         self.assert_sees("carol", "carol")
 
+    def test_the_unit_tells_nobody_how_many_there_are(self) -> None:
+        """Everybody can read what a service says of itself."""
+        self.assertEqual(guest.show(guest.SERVICE, "StatusText"),
+                         "Watching by syscall-tracepoint.")
+
     def test_root_and_members_see_all(self) -> None:
         self.assert_sees("root", *self.pids)
         self.assert_sees("bob", *self.pids)
