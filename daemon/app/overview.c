@@ -44,6 +44,25 @@ static const char *not_asked(Overview *overview) {
     return overview->not_asked_text;
 }
 
+// NULL where there is no such trouble.
+static const char *trouble_text(Overview *overview, Trouble trouble) {
+    switch (trouble) {
+    case TROUBLE_PRIVILEGES:
+        return overview->privileges_text[0] ? overview->privileges_text : NULL;
+    case TROUBLE_OVERFLOW:
+        return registry_overflowed(overview->registry) ? overflow_text : NULL;
+    case TROUBLE_NOT_FOLLOWED:
+        return overview->not_followed > 0 ? not_followed_text : NULL;
+    case TROUBLE_SCANS_FAIL:
+        return source_counters(overview->source)->scans_failing > 0 ? scans_fail_text : NULL;
+    case TROUBLE_NOT_ASKED:
+        return not_asked(overview);
+    case TROUBLE_COUNT_:
+        break;
+    }
+    return NULL;
+}
+
 static void degrade(Status *status, const char *text) {
     if (status->degraded_count < ELEMENTS_OF(status->degraded))
         status->degraded[status->degraded_count++] = text;
@@ -77,19 +96,13 @@ void overview_init(Overview *overview, const Source *source, const Registry *reg
 void overview_collect(Overview *overview, Status *ret) {
     *ret = (Status){0};
     collect_programs(overview, ret);
-    if (overview->privileges_text[0])
-        degrade(ret, overview->privileges_text);
-    if (registry_overflowed(overview->registry))
-        degrade(ret, overflow_text);
-    if (overview->not_followed > 0)
-        degrade(ret, not_followed_text);
-    const SourceCounters *source = source_counters(overview->source);
-    if (source->scans_failing > 0)
-        degrade(ret, scans_fail_text);
-    const char *not_asked_text = not_asked(overview);
-    if (not_asked_text)
-        degrade(ret, not_asked_text);
+    for (Trouble trouble = 0; trouble < TROUBLE_COUNT_; trouble++) {
+        const char *text = trouble_text(overview, trouble);
+        if (text)
+            degrade(ret, text);
+    }
 
+    const SourceCounters *source = source_counters(overview->source);
     const RegistryCounters *registry = registry_counters(overview->registry);
     const ProbeCounters *probes = probe_counters(overview->probes);
     const VarlinkCounters *varlink = varlink_server_counters(overview->varlink);
@@ -137,42 +150,30 @@ static bool announce_programs(const Overview *overview, Throttle *throttle, uint
     return true;
 }
 
-// What the throttle holds back is told at a later call.
 void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us) {
     if (!overview->programs_announced)
         overview->programs_announced = announce_programs(overview, throttle, now_us);
 
-    const SourceCounters *source = source_counters(overview->source);
-    uint64_t lost = source->records_lost;
+    uint64_t lost = source_counters(overview->source)->records_lost;
     if (lost != overview->lost_announced &&
         announce_lost(lost - overview->lost_announced, throttle, now_us))
         overview->lost_announced = lost;
 
-    const char *not_asked_text = not_asked(overview);
-    const struct {
-        bool now;
-        bool *announced;
-        const char *text;
-    } troubles[] = {
-        {overview->privileges_text[0] != '\0', &overview->privileges_announced,
-         overview->privileges_text},
-        {registry_overflowed(overview->registry), &overview->overflow_announced, overflow_text},
-        {source->scans_failing > 0, &overview->scans_fail_announced, scans_fail_text},
-        {overview->not_followed > 0, &overview->not_followed_announced, not_followed_text},
-        {not_asked_text != NULL, &overview->not_asked_announced, not_asked_text},
-    };
-    for (size_t i = 0; i < ELEMENTS_OF(troubles); i++) {
-        if (!troubles[i].now)
-            *troubles[i].announced = false;
-        else if (!*troubles[i].announced)
-            *troubles[i].announced = announce_degraded(troubles[i].text, throttle, now_us);
+    for (Trouble trouble = 0; trouble < TROUBLE_COUNT_; trouble++) {
+        const char *text = trouble_text(overview, trouble);
+        bool *announced = &overview->announced[trouble];
+        if (!text)
+            *announced = false;
+        else if (!*announced)
+            *announced = announce_degraded(text, throttle, now_us);
     }
 }
 
 bool overview_changed(Overview *overview) {
-    unsigned troubles = (registry_overflowed(overview->registry) ? 1U : 0U) |
-                        (source_counters(overview->source)->scans_failing > 0 ? 2U : 0U) |
-                        (overview->not_followed > 0 ? 4U : 0U) | (not_asked(overview) ? 8U : 0U);
+    unsigned troubles = 0;
+    for (Trouble trouble = 0; trouble < TROUBLE_COUNT_; trouble++)
+        if (trouble_text(overview, trouble))
+            troubles |= 1U << trouble;
     bool changed = troubles != overview->troubles;
     overview->troubles = troubles;
     return changed;

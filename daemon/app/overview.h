@@ -10,6 +10,16 @@
 #include "throttle.h"
 #include "varlink_server.h"
 
+// What can be wrong, beside programs that are missing.
+typedef enum Trouble {
+    TROUBLE_PRIVILEGES,
+    TROUBLE_OVERFLOW,
+    TROUBLE_NOT_FOLLOWED,
+    TROUBLE_SCANS_FAIL,
+    TROUBLE_NOT_ASKED,
+    TROUBLE_COUNT_,
+} Trouble;
+
 // The parts are borrowed.
 typedef struct Overview {
     const Source *source;
@@ -18,12 +28,8 @@ typedef struct Overview {
     const VarlinkServer *varlink;
     const Bus *bus;
     bool programs_announced;
-    bool overflow_announced;
-    bool not_followed_announced;
-    bool scans_fail_announced;
-    bool not_asked_announced;
-    bool privileges_announced;
-    char privileges_text[256]; // "" where none is missing
+    bool announced[TROUBLE_COUNT_]; // told since that trouble is there
+    char privileges_text[256];      // "" where none is missing
     char not_asked_text[160];
     uint64_t lost_announced;
     unsigned troubles;     // a bit for each that there was when overview_changed() was asked last
@@ -36,8 +42,8 @@ void overview_init(Overview *overview, const Source *source, const Registry *reg
 
 void overview_collect(Overview *overview, Status *ret);
 
-// Logs, once each: programs that are missing, records lost since they were told last, a full
-// registry, scans that fail, processes that could not be followed or asked.
+// Logs, once each: programs that are missing, records lost since they were told last, troubles.
+// What the throttle holds back is told at a later call.
 void overview_announce(Overview *overview, Throttle *throttle, uint64_t now_us);
 
 // Whether what Status says of `degraded` has changed since this was asked last. `mechanism` and the

@@ -97,7 +97,7 @@ static void execute(const char *wanted) {
 
     _cleanup_free_ char *line = wanted && trusted ? strdup(wanted) : NULL;
     _cleanup_free_ char **words = line ? split(line) : NULL;
-    if (words) {
+    if (words && words[0]) {
         execvp(words[0], words);
         if (errno != ENOENT)
             log_warning("Failed to execute '%s', using another pager: %s.", words[0],

@@ -21,7 +21,6 @@
 #include "log.h"
 #include "view.h"
 
-#define DRIVER "org.freedesktop.DBus"
 #define LOCAL "org.freedesktop.DBus.Local"
 #define USUAL_ADDRESS "unix:path=/run/dbus/system_bus_socket"
 
@@ -101,15 +100,10 @@ static int on_request(sd_bus_message *reply, void *userdata,
     return 0;
 }
 
-static bool is_from(sd_bus_message *message, const char *sender) {
-    const char *name = sd_bus_message_get_sender(message);
-    return name && strcmp(name, sender) == 0;
-}
-
 static void take_driver_signal(Bus *bus, sd_bus_message *message) {
-    bool acquired = sd_bus_message_is_signal(message, DRIVER, "NameAcquired") > 0;
+    bool acquired = sd_bus_message_is_signal(message, BUS_DRIVER, "NameAcquired") > 0;
     const char *name;
-    if ((!acquired && sd_bus_message_is_signal(message, DRIVER, "NameLost") <= 0) ||
+    if ((!acquired && sd_bus_message_is_signal(message, BUS_DRIVER, "NameLost") <= 0) ||
         sd_bus_message_read(message, "s", &name) <= 0 || strcmp(name, DISCOVERY_BUS_NAME) != 0)
         return;
     if (acquired)
@@ -126,14 +120,15 @@ static bool takes_messages(const Bus *bus) {
     return sd_bus_get_n_queued_write(bus->connection, &unsent) >= 0 && unsent < BOUND_BUS_QUEUE;
 }
 
-// Every message, before anybody else sees it.
+// Every message but replies, before anybody else sees it.
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
     Bus *bus = userdata;
-    if (is_from(message, DRIVER)) {
+    if (bus_is_from(message, BUS_DRIVER)) {
         take_driver_signal(bus, message);
         return 0;
     }
-    if (is_from(message, LOCAL) && sd_bus_message_is_signal(message, LOCAL, "Disconnected") > 0) {
+    if (bus_is_from(message, LOCAL) &&
+        sd_bus_message_is_signal(message, LOCAL, "Disconnected") > 0) {
         bus->has_name = false;
         connect_later(bus);
         return 0;

@@ -18,8 +18,6 @@
 #include "cleanup.h"
 #include "log.h"
 
-#define DRIVER "org.freedesktop.DBus"
-
 typedef struct BusCall {
     TAILQ_ENTRY(BusCall) link; // BusCalls::asked or ::lists
     BusCalls *calls;           // borrowed
@@ -72,7 +70,7 @@ static void arm(BusCalls *calls) {
     sd_event_source_set_enabled(calls->turn, waits ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
-// Before each turn of the loop, which what the bus takes leads to.
+// After every other event: one of them is that the bus takes what was sent.
 static int on_turn(sd_event_source *source __attribute__((unused)), void *userdata) {
     arm(userdata);
     return 0;
@@ -138,6 +136,11 @@ static void begin_list(BusCall *call) {
 
 // ---- who calls
 
+bool bus_is_from(sd_bus_message *message, const char *sender) {
+    const char *name = sd_bus_message_get_sender(message);
+    return name && strcmp(name, sender) == 0;
+}
+
 static int read_groups(sd_bus_message *reply, gid_t group, bool *ret_member) {
     const void *bytes;
     size_t size;
@@ -169,8 +172,7 @@ static int read_credential(sd_bus_message *reply, gid_t group, uid_t *ret_uid, b
 static int read_viewer(sd_bus_message *reply, gid_t group, Viewer *ret) {
     if (sd_bus_message_is_method_error(reply, NULL))
         return -sd_bus_message_get_errno(reply);
-    const char *sender = sd_bus_message_get_sender(reply);
-    if (!sender || strcmp(sender, DRIVER) != 0)
+    if (!bus_is_from(reply, BUS_DRIVER))
         return -EPERM;
     uid_t uid = UID_UNKNOWN;
     bool member = false;
@@ -212,9 +214,9 @@ static int on_credentials(sd_bus_message *reply, void *userdata,
 
 static int ask(BusCall *call) {
     sd_bus *bus = sd_bus_message_get_bus(call->message);
-    return sd_bus_call_method_async(bus, &call->slot, DRIVER, "/org/freedesktop/DBus", DRIVER,
-                                    "GetConnectionCredentials", on_credentials, call, "s",
-                                    sd_bus_message_get_sender(call->message));
+    return sd_bus_call_method_async(bus, &call->slot, BUS_DRIVER, "/org/freedesktop/DBus",
+                                    BUS_DRIVER, "GetConnectionCredentials", on_credentials, call,
+                                    "s", sd_bus_message_get_sender(call->message));
 }
 
 int bus_calls_take(BusCalls *calls, sd_bus_message *message, BusRequest *request,
@@ -255,8 +257,6 @@ int bus_calls_init(BusCalls *calls, sd_event *event, const Context *context,
     int r = sd_event_add_time(event, &calls->collect, CLOCK_MONOTONIC, 0, 0, on_collect, calls);
     if (r >= 0)
         r = sd_event_add_post(event, &calls->turn, on_turn, calls);
-    if (r >= 0)
-        r = sd_event_source_set_prepare(calls->turn, on_turn);
     if (r >= 0)
         arm(calls);
     return r;

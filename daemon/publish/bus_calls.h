@@ -11,6 +11,10 @@
 #include "filter.h"
 #include "status.h"
 
+// The bus itself.
+#define BUS_DRIVER "org.freedesktop.DBus"
+bool bus_is_from(sd_bus_message *message, const char *sender);
+
 // What is asked.
 typedef struct BusRequest {
     // Replies to the call; a negative errno of sd-bus is replied by the caller. NULL: the call

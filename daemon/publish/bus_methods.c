@@ -51,14 +51,10 @@ static int answer_status(sd_bus_message *call, const BusRequest *request __attri
     return answer_with(call, context, viewer, fill_status);
 }
 
-static uint32_t ready_count(const Context *context, const Viewer *viewer) {
+static int fill_ready_count(sd_bus_message *reply, const Context *context, const Viewer *viewer) {
     uint64_t counts[STATE_COUNT_];
     status_count(context, viewer, counts);
-    return (uint32_t)counts[STATE_READY];
-}
-
-static int fill_ready_count(sd_bus_message *reply, const Context *context, const Viewer *viewer) {
-    return sd_bus_message_append(reply, "v", "u", ready_count(context, viewer));
+    return sd_bus_message_append(reply, "v", "u", (uint32_t)counts[STATE_READY]);
 }
 
 static int answer_ready_count(sd_bus_message *call,
@@ -67,32 +63,10 @@ static int answer_ready_count(sd_bus_message *call,
     return answer_with(call, context, viewer, fill_ready_count);
 }
 
-static int append_degraded(sd_bus_message *reply, const Status *status) {
-    int r = sd_bus_message_open_container(reply, SD_BUS_TYPE_DICT_ENTRY, "sv");
-    if (r >= 0)
-        r = sd_bus_message_append(reply, "s", "Degraded");
-    if (r >= 0)
-        r = sd_bus_message_open_container(reply, SD_BUS_TYPE_VARIANT, "as");
-    if (r >= 0)
-        r = bus_view_degraded(reply, status);
-    if (r >= 0)
-        r = sd_bus_message_close_container(reply);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
-}
-
 static int fill_properties(sd_bus_message *reply, const Context *context, const Viewer *viewer) {
-    Status status;
-    context->collect(context->userdata, &status);
-    char run_id[SD_ID128_STRING_MAX];
-    int r = sd_bus_message_open_container(reply, SD_BUS_TYPE_ARRAY, "{sv}");
-    if (r >= 0)
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "Version", "s", DISCOVERY_VERSION,
-                                  "RunId", "s", sd_id128_to_string(context->run_id, run_id),
-                                  "Mechanism", "s", status.mechanism, "ReadyCount", "u",
-                                  ready_count(context, viewer));
-    if (r >= 0)
-        r = append_degraded(reply, &status);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    StatusReport report;
+    status_report(context, viewer, &report);
+    return bus_view_properties(reply, &report);
 }
 
 static int answer_properties(sd_bus_message *call,
@@ -105,8 +79,11 @@ static int answer_properties(sd_bus_message *call,
 
 static int on_list(sd_bus_message *message, void *userdata, sd_bus_error *error) {
     BusRequest request = {0};
-    const char *key = "";
+    const char *key;
     int r = bus_view_filter(message, &request.filter, &key);
+    if (r == -EINVAL && !key)
+        return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "Filter: more entries than there are keys.");
     if (r == -EINVAL)
         // A long one is not sent back.
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,

@@ -120,8 +120,6 @@ int bus_view_degraded(sd_bus_message *message, const Status *status) {
 }
 
 static int append_degraded(sd_bus_message *message, const Status *status) {
-    if (status->degraded_count == 0)
-        return 0;
     int r = open_entry(message, "degraded", "as");
     if (r >= 0)
         r = bus_view_degraded(message, status);
@@ -188,7 +186,7 @@ int bus_view_status(sd_bus_message *message, const StatusReport *report) {
         r = append_text(message, "runId", report->run_id);
     if (r >= 0)
         r = append_text(message, "mechanism", status->mechanism);
-    if (r >= 0)
+    if (r >= 0 && status->degraded_count > 0)
         r = append_degraded(message, status);
     if (r >= 0)
         r = append_programs(message, status);
@@ -202,6 +200,22 @@ int bus_view_status(sd_bus_message *message, const StatusReport *report) {
         r = append_text(message, "kernelRelease", report->kernel_release);
     if (r >= 0)
         r = append_u64(message, "sequence", report->sequence);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+int bus_view_properties(sd_bus_message *message, const StatusReport *report) {
+    int r = sd_bus_message_open_container(message, SD_BUS_TYPE_ARRAY, "{sv}");
+    if (r >= 0)
+        r = append_text(message, "version", DISCOVERY_VERSION);
+    if (r >= 0)
+        r = append_text(message, "runId", report->run_id);
+    if (r >= 0)
+        r = append_text(message, "mechanism", report->status.mechanism);
+    if (r >= 0)
+        r = sd_bus_message_append(message, "{sv}", "ReadyCount", "u",
+                                  (uint32_t)report->processes[STATE_READY]);
+    if (r >= 0)
+        r = append_degraded(message, &report->status);
     return r < 0 ? r : sd_bus_message_close_container(message);
 }
 
@@ -249,6 +263,7 @@ static int read_entry(sd_bus_message *message, Filter *filter, const char **ret_
 
 int bus_view_filter(sd_bus_message *message, Filter *ret, const char **ret_name) {
     _cleanup_(filter_done) Filter filter = {0};
+    *ret_name = NULL;
     int r = sd_bus_message_enter_container(message, SD_BUS_TYPE_ARRAY, "{sv}");
     for (size_t count = 0; r >= 0; count++) {
         r = sd_bus_message_enter_container(message, SD_BUS_TYPE_DICT_ENTRY, "sv");

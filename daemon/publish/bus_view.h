@@ -12,10 +12,12 @@
 int bus_view_process(sd_bus_message *message, const Process *process, sd_id128_t boot_id,
                      size_t *size);
 
-// Appends the reply of GetStatus as a{sv}, and the value of Degraded as an array.
+// Append the reply of GetStatus and all properties, each as a{sv}; the value of Degraded.
 int bus_view_status(sd_bus_message *message, const StatusReport *report);
+int bus_view_properties(sd_bus_message *message, const StatusReport *report);
 int bus_view_degraded(sd_bus_message *message, const Status *status);
 
-// Reads a filter, a{sv}. -EINVAL: *ret_name is the key at fault, borrowed from the message.
+// Reads a filter, a{sv}. -EINVAL: *ret_name is the key at fault, borrowed from the message, or NULL
+// where there are more entries than a filter has members.
 // -ENOMEM; other negative errnos of sd-bus: the message is malformed.
 int bus_view_filter(sd_bus_message *message, Filter *ret, const char **ret_name);

@@ -58,7 +58,7 @@ typedef struct Context {
     uint64_t started_realtime_us;
     void *userdata;
     void (*collect)(void *userdata, Status *ret);
-    // Starts a check: of the machine (pid 0) or of a process. varlink_check_done(token) ends it,
+    // Starts a check: of the machine (pid 0) or of a process. varlink_server_check_done() ends it,
     // perhaps before this returns. -ESRCH: no such process. -ENOMEM.
     int (*check)(void *userdata, pid_t pid, uint64_t token);
     // Ends a check whose client has gone; that it has ended already is no error.

@@ -143,8 +143,11 @@ class Taken(OutageTest):
         owner = self.bus.owner()
         self.wait_log("somebody else has the name org.dotnetdiscovery1")
         self.assertEqual(self.bus.owner(), owner)
+        told = self.other.subscribe()
+        self.addCleanup(told.close)
         with self.bus.listen(MEMBER) as member:
-            self.spawn()
+            told.wait_state(self.spawn(), "ready")
+            self.other.call("Status")
             # The other's alone.
             self.assertEqual(member.until_mark(), ["ProcessChanged"] * 2)
         self.other.stop()

@@ -73,3 +73,24 @@ class Signals(BusTest):
         for user in (OTHER, MEMBER):
             with self.assertRaisesRegex(BusError, "BecomeMonitor"):
                 self.bus.run("busctl", "monitor", NAME, user=user)
+
+
+class Degraded(BusTest):
+    """There is room for one process, and two are there."""
+
+    OPTIONS = ("--max-processes=1",)
+
+    def assert_told(self, monitor: Child, value: str) -> None:
+        """Everybody is told the properties that have changed."""
+        while "PropertiesChanged" not in (line := monitor.read_line()):
+            pass
+        self.assertRegex(line, rf"\('{re.escape(MANAGER)}', .*'Degraded': <{value}>")
+
+    def test_what_is_missing_is_told_when_it_changes(self) -> None:
+        with self.bus.monitor(OTHER) as monitor:
+            first = self.fakes_of_test.spawn_one()
+            self.watcher.wait_state(first, "ready")
+            self.fakes_of_test.spawn_one()
+            self.assert_told(monitor, r"\['more processes than may be followed .*'\]")
+            self.fakes_of_test.end(first)
+            self.assert_told(monitor, r"@as \[\]")

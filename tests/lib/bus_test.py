@@ -38,9 +38,10 @@ class BusTest(ClientTest):
         cls.bus.wait_name()
 
     def spawn(self, uid: int = NOBODY) -> int:
-        """A process of this user, ready."""
+        """A process of this user, ready; the bus has been told, too."""
         pid = self.fakes_of_test.spawn_one(uid=uid)
         self.watcher.wait_state(pid, "ready")
+        self.bystander.call("Status")  # answered in a later turn than that which told both
         return pid
 
     def setUp(self) -> None:

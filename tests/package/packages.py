@@ -61,6 +61,13 @@ DEB_ONLY = {
 RPM_ONLY = {
     "share/licenses/dotnet-discoveryd/LICENSE",
 }
+PROGRAMS = ("usr/bin/dotnet-discoveryctl", "usr/sbin/dotnet-discoveryd")
+# By which systemd and the bus start the daemon once its units are enabled.
+LINKS = {
+    "etc/systemd/system/dbus-org.dotnetdiscovery1.service",
+    "etc/systemd/system/multi-user.target.wants/dotnet-discoveryd.service",
+    "etc/systemd/system/sockets.target.wants/dotnet-discoveryd.socket",
+}
 # Folders that the rpm leaves in a tree that is not made of rpms, where no package owns them.
 UNOWNED = tuple(f"usr/share/{folder}" for folder in
                 ("dbus-1/interfaces", "fish", "licenses", "zsh"))

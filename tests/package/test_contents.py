@@ -10,9 +10,7 @@ import unittest
 from pathlib import Path
 
 import packages
-from packages import CHECKOUT, DEB, NAME, NEXT_DEB, NEXT_RPM, RPM, VERSION, run
-
-PROGRAMS = ("usr/bin/dotnet-discoveryctl", "usr/sbin/dotnet-discoveryd")
+from packages import CHECKOUT, DEB, NAME, NEXT_DEB, NEXT_RPM, PROGRAMS, RPM, VERSION, run
 
 
 def members(deb: Path, part: str = "--fsys-tarfile") -> dict[str, tarfile.TarInfo]:

@@ -8,9 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from packages import CHECKOUT, DEB, RPM, VERSION, run
-
-PROGRAMS = ("usr/bin/dotnet-discoveryctl", "usr/sbin/dotnet-discoveryd")
+from packages import CHECKOUT, DEB, PROGRAMS, RPM, VERSION, run
 
 
 def files_of(package: Path) -> bytes:

@@ -12,17 +12,12 @@ import unittest
 from pathlib import Path
 
 from lib.require import require, require_root, require_tool
-from packages import CHECKOUT, NAME, NEXT_RPM, NEXT_VERSION, RPM, UNOWNED, VERSION
+from packages import CHECKOUT, LINKS, NAME, NEXT_RPM, NEXT_VERSION, RPM, UNOWNED, VERSION
 
 sys.path.append(str(CHECKOUT / "tests" / "system"))
 import roots
 
 TREES = Path(os.environ.get("DISCOVERY_TREES", CHECKOUT / "build" / "trees"))
-LINKS = {
-    "etc/systemd/system/dbus-org.dotnetdiscovery1.service",
-    "etc/systemd/system/multi-user.target.wants/dotnet-discoveryd.service",
-    "etc/systemd/system/sockets.target.wants/dotnet-discoveryd.socket",
-}
 RPM_DATABASE = "/var/lib/rpm"
 
 

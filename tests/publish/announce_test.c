@@ -210,8 +210,8 @@ static void test_notifications(void **state) {
     unlink(address.sun_path);
 
     static const char *const expected[] = {"READY=1", "STATUS=Watching by syscall-tracepoint.",
-                                           "STATUS=Watching by scan-at-start, degraded: see "
-                                           "dotnet-discoveryctl status.",
+                                           ("STATUS=Watching by scan-at-start, degraded: see "
+                                            "dotnet-discoveryctl status."),
                                            "STOPPING=1"};
     for (size_t i = 0; i < ELEMENTS_OF(expected); i++) {
         char text[128];

@@ -10,7 +10,6 @@
 #include "macro.h"
 
 #define MANAGER DISCOVERY_BUS_INTERFACE
-#define PROPERTIES "org.freedesktop.DBus.Properties"
 #define BOOT "00112233445566778899aabbccddeeff"
 
 // What bus_two_processes() are told as.
@@ -196,6 +195,21 @@ static void test_filters(void **state) {
     }
 }
 
+static void test_a_long_key_is_not_sent_back(void **state) {
+    BusFixture *fixture = *state;
+    char key[4096];
+    memset(key, 'A', sizeof key - 1);
+    key[sizeof key - 1] = '\0';
+    bus_call_list_where(fixture, key, "s", "x", 0);
+    bus_fixture_run(fixture);
+    sd_bus_message *reply = fake_bus_next(&fixture->fake);
+    assert_non_null(reply);
+    const sd_bus_error *error = sd_bus_message_get_error(reply);
+    assert_non_null(error);
+    assert_string_equal(error->name, SD_BUS_ERROR_INVALID_ARGS);
+    assert_true(strlen(error->message) < 128);
+}
+
 static void test_filters_of_several_members(void **state) {
     BusFixture *fixture = *state;
     bus_two_processes(fixture);
@@ -234,7 +248,16 @@ static void test_calls_that_are_none(void **state) {
     assert_true(sd_bus_message_append(message, "ss", MANAGER, "more") >= 0);
     fake_bus_send(&fixture->fake, message);
     bus_expect_error(fixture, ROOT, SD_BUS_ERROR_INVALID_ARGS);
-    // Nobody waits for these.
+    // The properties are those of one object.
+    assert_true(sd_bus_message_new_method_call(fixture->fake.connection, &message,
+                                               DISCOVERY_BUS_NAME, "/elsewhere", PROPERTIES,
+                                               "Get") >= 0);
+    assert_true(sd_bus_message_set_sender(message, ROOT) >= 0);
+    assert_true(sd_bus_message_append(message, "ss", MANAGER, "ReadyCount") >= 0);
+    fake_bus_send(&fixture->fake, message);
+    bus_expect_error(fixture, ROOT, SD_BUS_ERROR_UNKNOWN_OBJECT);
+    // Nobody waits for these, so nobody is asked who calls.
+    fixture->fake.keeps_questions = true;
     message = fake_bus_call(&fixture->fake, ROOT, MANAGER, "GetStatus");
     assert_true(sd_bus_message_set_expect_reply(message, false) >= 0);
     fake_bus_send(&fixture->fake, message);
@@ -268,6 +291,7 @@ int main(void) {
         BUS_TEST(test_status),
         BUS_TEST(test_properties),
         BUS_TEST(test_filters),
+        BUS_TEST(test_a_long_key_is_not_sent_back),
         BUS_TEST(test_filters_of_several_members),
         BUS_TEST(test_calls_that_are_none),
         BUS_TEST(test_who_is_not_known_gets_nothing),

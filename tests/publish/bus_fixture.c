@@ -9,8 +9,6 @@
 #include "cleanup.h"
 #include "macro.h"
 
-#define PROPERTIES "org.freedesktop.DBus.Properties"
-
 static const uint32_t groups_of_member[] = {7, 1000, MEMBER_GROUP};
 static const uint32_t groups_of_others[] = {7, MEMBER_GROUP - 1, MEMBER_GROUP + 1};
 

@@ -9,6 +9,7 @@
 #include "discovery_names.h"
 #include "registry.h"
 
+#define PROPERTIES "org.freedesktop.DBus.Properties"
 #define MEMBER_GROUP 4711U
 #define NO_SUCH_PROCESS DISCOVERY_BUS_NAME ".NoSuchProcess"
 

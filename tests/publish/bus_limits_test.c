@@ -8,27 +8,45 @@
 
 #include "bounds.h"
 
-static void test_a_list_is_collected_between_other_things(void **state) {
-    BusFixture *fixture = *state;
-    for (pid_t pid = 1; pid <= 2000; pid++)
-        bus_fixture_begin(fixture, pid, 0);
+// The caller's list has so many processes and takes more turns than there are other calls.
+static void expect_collected_between_other_things(BusFixture *fixture, const char *caller,
+                                                  size_t processes, size_t others) {
+    uint64_t changes = registry_sequence(fixture->registry);
     bus_forget_signals(fixture);
-    bus_call_list(fixture, ROOT);
-    bus_call_get(fixture, ROOT, 1);
+    bus_call_list(fixture, caller);
+    for (size_t i = 0; i < others; i++)
+        bus_call_get(fixture, ROOT, 1);
     bus_fixture_run(fixture);
-    // The call that came second is answered while the list is made.
-    sd_bus_message *reply = fake_bus_next(&fixture->fake);
-    assert_string_equal(sd_bus_message_get_signature(reply, true), "a{sv}");
+    // The calls that came later are answered while the list is made.
+    sd_bus_message *reply;
+    for (size_t i = 0; i < others; i++) {
+        reply = fake_bus_next(&fixture->fake);
+        assert_string_equal(sd_bus_message_get_signature(reply, true), "a{sv}");
+    }
     reply = fake_bus_next(&fixture->fake);
     assert_string_equal(sd_bus_message_get_signature(reply, true), "taa{sv}");
     uint64_t sequence;
     assert_true(sd_bus_message_read(reply, "t", &sequence) > 0);
-    assert_int_equal(sequence, 2000);
+    assert_int_equal(sequence, changes);
     assert_true(sd_bus_message_enter_container(reply, 'a', "a{sv}") > 0);
     size_t count = 0;
     for (; sd_bus_message_at_end(reply, false) == 0; count++)
         assert_true(sd_bus_message_skip(reply, "a{sv}") >= 0);
-    assert_int_equal(count, 2000);
+    assert_int_equal(count, processes);
+}
+
+static void test_looking_at_many_is_done_between_other_things(void **state) {
+    BusFixture *fixture = *state;
+    for (pid_t pid = 1; pid <= 2000; pid++)
+        bus_fixture_begin(fixture, pid, 0);
+    expect_collected_between_other_things(fixture, STRANGER, 0, 3);
+}
+
+static void test_a_list_of_large_ones_is_collected_between_other_things(void **state) {
+    BusFixture *fixture = *state;
+    for (pid_t pid = 1; pid <= 200; pid++)
+        bus_fixture_ready(fixture, bus_fixture_begin(fixture, pid, 0), 4000);
+    expect_collected_between_other_things(fixture, ROOT, 200, 6);
 }
 
 static void test_a_list_that_is_too_long(void **state) {
@@ -104,8 +122,13 @@ static void test_lists_wait_for_a_bus_that_does_not_read_and_are_bounded(void **
     bus_fixture_run(fixture);
     assert_int_equal(bus_counters(fixture->bus)->calls, 0);
     sd_bus_message *message, *last = NULL;
-    while ((message = fake_bus_next(&fixture->fake)))
+    size_t of_first = 0;
+    while ((message = fake_bus_next(&fixture->fake))) {
+        const char *to = sd_bus_message_get_destination(message);
+        of_first += to && strcmp(to, names[0]) == 0 && !sd_bus_message_get_error(message);
         last = message;
+    }
+    assert_int_equal(of_first, BOUND_BUS_LISTS_PER_UID);
     assert_string_equal(sd_bus_message_get_destination(last), ROOT);
     assert_string_equal(sd_bus_message_get_signature(last, true), "taa{sv}");
 }
@@ -143,7 +166,8 @@ static void test_the_end_with_calls_under_way(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        BUS_TEST(test_a_list_is_collected_between_other_things),
+        BUS_TEST(test_looking_at_many_is_done_between_other_things),
+        BUS_TEST(test_a_list_of_large_ones_is_collected_between_other_things),
         BUS_TEST(test_a_list_that_is_too_long),
         BUS_TEST(test_calls_are_bounded),
         BUS_TEST(test_lists_wait_for_a_bus_that_does_not_read_and_are_bounded),

@@ -9,7 +9,6 @@
 
 #include "bounds.h"
 
-#define PROPERTIES "org.freedesktop.DBus.Properties"
 #define LIFE "\"00112233445566778899aabbccddeeff-4242-100-1\", 4242, 100"
 
 static void expect_change(BusFixture *fixture, const char *text) {

@@ -13,6 +13,7 @@
 
 #include "cleanup.h"
 #include "discovery_names.h"
+#include "macro.h"
 
 #define DRIVER "org.freedesktop.DBus"
 
@@ -99,12 +100,12 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
     if (sd_bus_message_is_method_call(message, DRIVER, "RequestName") > 0) {
         answer_request(bus, message);
     } else if (sd_bus_message_is_method_call(message, DRIVER, "GetConnectionCredentials") > 0) {
-        assert_true(bus->question_count < sizeof bus->questions / sizeof *bus->questions);
+        assert_true(bus->question_count < ELEMENTS_OF(bus->questions));
         bus->questions[bus->question_count++] = sd_bus_message_ref(message);
         if (!bus->keeps_questions)
             fake_bus_answer(bus);
     } else {
-        assert_true(bus->count < sizeof bus->messages / sizeof *bus->messages);
+        assert_true(bus->count < ELEMENTS_OF(bus->messages));
         bus->messages[bus->count++] = sd_bus_message_ref(message);
     }
     return 1;

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import guest
+from lib.bus import MANAGER, PATH
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "package"))
+import packages
 
 APP = guest.DotnetService("app", {"PrivateTmp": "yes", "DynamicUser": "yes"})
-LINKS = {
-    "/etc/systemd/system/dbus-org.dotnetdiscovery1.service",
-    "/etc/systemd/system/multi-user.target.wants/dotnet-discoveryd.service",
-    "/etc/systemd/system/sockets.target.wants/dotnet-discoveryd.socket",
-}
+LINKS = {f"/{path}" for path in packages.LINKS}
 # What is no part of the system, or changes all the time.
 ELSEWHERE = {"/checkout", "/dev", "/out", "/proc", "/root", "/samples", "/sys", "/tmp",
              "/var/log/journal", "/var/tmp", "/run/systemd", "/run/log", "/run/user"}
@@ -53,11 +51,10 @@ class Story(guest.Scenario):
         signal such as the daemon sends.
         """
         guest.add_user("member", guest.GROUP)
-        interface = "org.dotnetdiscovery1.Manager"
-        with guest.spawn("dbus-monitor", "--system", f"type='signal',interface='{interface}'",
+        with guest.spawn("dbus-monitor", "--system", f"type='signal',interface='{MANAGER}'",
                          user="member", stderr=subprocess.DEVNULL) as monitor:
             monitor.read_line()  # it listens
-            guest.run("busctl", "emit", "/org/dotnetdiscovery1", interface, "Heard")
+            guest.run("busctl", "emit", PATH, MANAGER, "Heard")
             while "member=Heard" not in monitor.read_line():
                 pass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An administrator gives the daemon an option that it does not know."""
 
-import unittest
-
 import guest
 
 # The limits of starts are systemd's own, which guests otherwise do without.
@@ -40,7 +38,3 @@ class CannotStart(guest.Scenario):
         guest.systemctl("reset-failed", guest.SERVICE)
         guest.systemctl("start", guest.SOCKET)
         self.assertIn("No .NET process", guest.ctl("list"))
-
-
-if __name__ == "__main__":
-    unittest.main()

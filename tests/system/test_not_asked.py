@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An administrator adds a directive that looks harmless and takes a system call away."""
 
-import unittest
-
 import guest
 
 
@@ -30,7 +28,3 @@ class NotAsked(guest.Scenario):
         guest.systemctl("restart", guest.SERVICE)
         self.subscribe().wait_state(web.pid, "ready")
         self.assertNotIn("degraded", guest.call("Status"))
-
-
-if __name__ == "__main__":
-    unittest.main()
