@@ -57,6 +57,8 @@ static const char *trouble_text(Overview *overview, Trouble trouble) {
         return source_counters(overview->source)->scans_failing > 0 ? scans_fail_text : NULL;
     case TROUBLE_NOT_ASKED:
         return not_asked(overview);
+    case TROUBLE_BUS:
+        return overview->bus ? bus_trouble(overview->bus) : NULL;
     case TROUBLE_COUNT_:
         break;
     }

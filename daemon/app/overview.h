@@ -17,6 +17,7 @@ typedef enum Trouble {
     TROUBLE_NOT_FOLLOWED,
     TROUBLE_SCANS_FAIL,
     TROUBLE_NOT_ASKED,
+    TROUBLE_BUS,
     TROUBLE_COUNT_,
 } Trouble;
 

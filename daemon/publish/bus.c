@@ -18,7 +18,6 @@
 #include "bus_methods.h"
 #include "cleanup.h"
 #include "discovery_names.h"
-#include "log.h"
 #include "view.h"
 
 #define LOCAL "org.freedesktop.DBus.Local"
@@ -26,6 +25,17 @@
 
 // Replies to RequestName, by the D-Bus specification.
 enum { NAME_IS_OURS = 1, NAME_WAS_OURS = 4 };
+
+static const char refused_text[] =
+    "nothing is told over D-Bus, where the daemon may not have the name " DISCOVERY_BUS_NAME
+    ": install " DISCOVERY_BUS_NAME
+    ".conf in share/dbus-1/system.d, reload the bus and restart the "
+    "daemon";
+static const char taken_text[] =
+    "nothing is told over D-Bus, where somebody else has the name " DISCOVERY_BUS_NAME
+    " (busctl status tells who): it is taken when it is free";
+static const char unconnected_text[] =
+    "nothing is told over D-Bus, to which there is no way: it is tried again now and then";
 
 struct Bus {
     sd_event *event; // referenced
@@ -39,7 +49,7 @@ struct Bus {
     uint64_t connected_us;  // when the connection was begun
     unsigned failures;      // connections in a row that did not last
     bool has_name;
-    bool told; // why we have no name, or no connection
+    const char *trouble; // static, NULL where there is none
 };
 
 static void connect_later(Bus *bus) {
@@ -59,29 +69,16 @@ static void connect_later(Bus *bus) {
 
 static void take_name(Bus *bus) {
     bus->has_name = true;
-    bus->told = false;
-}
-
-static void tell_refusal(Bus *bus, const sd_bus_error *error) {
-    if (bus->told)
-        return;
-    bus->told = true;
-    log_notice("Nothing is told over the bus, which does not let the daemon have the name "
-               "%s (%s): %s.",
-               DISCOVERY_BUS_NAME, error->message ? error->message : error->name,
-               sd_bus_error_has_name(error, SD_BUS_ERROR_ACCESS_DENIED)
-                   ? "install " DISCOVERY_BUS_NAME ".conf in share/dbus-1/system.d, reload the bus "
-                     "and restart the daemon"
-                   : "restart the daemon to try again");
+    bus->trouble = NULL;
 }
 
 static int on_request(sd_bus_message *reply, void *userdata,
                       sd_bus_error *error __attribute__((unused))) {
     Bus *bus = userdata;
     if (sd_bus_message_is_method_error(reply, NULL)) {
-        // A connection that ends takes its questions with it.
-        if (sd_bus_is_ready(bus->connection) > 0)
-            tell_refusal(bus, sd_bus_message_get_error(reply));
+        // Any other is of a connection that ends, or of a bus that is slow: NameAcquired comes yet.
+        if (sd_bus_error_has_name(sd_bus_message_get_error(reply), SD_BUS_ERROR_ACCESS_DENIED))
+            bus->trouble = refused_text;
         return 0;
     }
     uint32_t result;
@@ -90,13 +87,7 @@ static int on_request(sd_bus_message *reply, void *userdata,
         take_name(bus);
         return 0;
     }
-    if (!bus->told) {
-        bus->told = true;
-        log_notice(
-            "Nothing is told over the bus, where somebody else has the name %s: busctl status "
-            "%s shows who. It is taken when it is free.",
-            DISCOVERY_BUS_NAME, DISCOVERY_BUS_NAME);
-    }
+    bus->trouble = taken_text;
     return 0;
 }
 
@@ -191,10 +182,7 @@ static void connect_or_later(Bus *bus) {
     int r = connect_now(bus);
     if (r >= 0)
         return;
-    if (!bus->told)
-        log_notice("Cannot connect to the bus at %s (%s), trying again now and then.", bus->address,
-                   strerrorname_np(-r));
-    bus->told = true;
+    bus->trouble = unconnected_text;
     connect_later(bus);
 }
 
@@ -269,6 +257,10 @@ void bus_status_changed(Bus *bus) {
         sd_bus_emit_properties_changed(bus->connection, DISCOVERY_BUS_PATH, DISCOVERY_BUS_INTERFACE,
                                        "Mechanism", "Degraded", NULL) < 0)
         bus->counters.signals_dropped++;
+}
+
+const char *bus_trouble(const Bus *bus) {
+    return bus->trouble;
 }
 
 const BusCounters *bus_counters(const Bus *bus) {

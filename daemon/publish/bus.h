@@ -28,4 +28,8 @@ void bus_publish(Bus *bus, const Action *action);
 // Mechanism or Degraded of Status has changed; emits PropertiesChanged.
 void bus_status_changed(Bus *bus);
 
+// Why nothing is told over the bus, and what to do; static. NULL where there is no reason but that
+// the bus is not there.
+const char *bus_trouble(const Bus *bus);
+
 const BusCounters *bus_counters(const Bus *bus);

@@ -66,7 +66,7 @@ class Restarted(OutageTest):
             self.bus.start()
             self.assert_told()
             self.assertEqual(self.bus.call("GetProcess", "u", str(pid))[0]["State"], "ready")
-        self.assertNotIn("Nothing is told over the bus", self.daemon.stderr)
+        self.assertNotIn("nothing is told over D-Bus", self.daemon.stderr)
 
 
 class Stopped(OutageTest):
@@ -122,7 +122,7 @@ class Refused(OutageTest):
         pass
 
     def test_nothing_is_told_and_the_log_says_what_to_do(self) -> None:
-        self.wait_log("does not let the daemon have the name org.dotnetdiscovery1")
+        self.wait_log("the daemon may not have the name org.dotnetdiscovery1")
         self.wait_log("install org.dotnetdiscovery1.conf")
         with self.bus.listen(MEMBER) as member:
             self.spawn()
