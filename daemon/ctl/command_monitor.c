@@ -160,8 +160,10 @@ static int take_snapshot(Monitor *monitor, json_t *event) {
 }
 
 // What became of a process: the daemon is asked on a connection of its own. *ret is owned by the
-// caller: NULL where it is no more, what was known where there is no answer.
-static int ask_for(Client *client, json_t *process, json_t **ret) {
+// caller: NULL where it is no more, what was known where the answer does not say. A ClientResult or
+// a negative errno; after anything but CLIENT_OK the connection is good for no other question,
+// since this one's answer may still come.
+static int ask_for(Client *client, uint64_t deadline_us, json_t *process, json_t **ret) {
     json_t *pid = json_object_get(process, "pid"), *start = json_object_get(process, "startTime");
     _cleanup_json_ json_t *parameters = json_pack("{s:O, s:O*}", "pid", pid, "startTime", start);
     if (!parameters)
@@ -171,14 +173,14 @@ static int ask_for(Client *client, json_t *process, json_t **ret) {
     if (r == CLIENT_OK)
         r = client_send(client, DISCOVERY_INTERFACE ".Get", parameters, false);
     if (r == CLIENT_OK)
-        r = client_receive(client, client_patience(), &reply);
-    if (r == CLIENT_OK && reply.error &&
-        strcmp(reply.error, DISCOVERY_INTERFACE ".NoSuchProcess") == 0)
-        return 0;
-    *ret = json_incref(r == CLIENT_OK && field_object(reply.parameters, "process")
-                           ? field_object(reply.parameters, "process")
-                           : process);
-    return 0;
+        r = client_receive(client, deadline_us, &reply);
+    if (r != CLIENT_OK)
+        return r;
+    if (reply.error && strcmp(reply.error, DISCOVERY_INTERFACE ".NoSuchProcess") == 0)
+        return CLIENT_OK;
+    json_t *told = field_object(reply.parameters, "process");
+    *ret = json_incref(told ? told : process);
+    return CLIENT_OK;
 }
 
 static int take_end(Monitor *monitor, json_t *process) {
@@ -191,10 +193,13 @@ static int take_end(Monitor *monitor, json_t *process) {
 }
 
 // What the snapshot has not is no more; with a filter it may only not match yet, since a daemon
-// that has just started knows nothing of what a process will answer.
+// that has just started knows nothing of what a process will answer. All questions share one
+// patience: who gets no answer goes on with what was known, and asks no more.
 static int take_missing(Monitor *monitor) {
     _cleanup_client_ Client client;
     client_init(&client, monitor->socket);
+    uint64_t deadline_us = client_patience();
+    bool answers = true;
     const char *id;
     json_t *process;
     void *next;
@@ -202,9 +207,12 @@ static int take_missing(Monitor *monitor) {
         if (json_object_get(monitor->listed, id))
             continue;
         _cleanup_json_ json_t *now = NULL;
-        int r = monitor->filtered ? ask_for(&client, process, &now) : 0;
-        if (r >= 0)
-            r = now ? take_process(monitor, now) : take_end(monitor, process);
+        if (monitor->filtered) {
+            answers = answers && ask_for(&client, deadline_us, process, &now) == CLIENT_OK;
+            if (!answers)
+                continue;
+        }
+        int r = now ? take_process(monitor, now) : take_end(monitor, process);
         if (r < 0)
             return r;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "client.h"
@@ -10,7 +11,9 @@
 typedef struct Subscriber {
     Client client;
     json_t *parameters; // borrowed
-    unsigned fruitless; // connections that ended without a reply, one after another
+    uint64_t opened_us; // CLOCK_BOOTTIME
+    bool answered;      // this connection has brought a reply
+    unsigned fruitless; // connections that ended without a reply or at once, one after another
 } Subscriber;
 
 void subscriber_init(Subscriber *subscriber, const char *path, json_t *parameters);
@@ -23,5 +26,6 @@ int subscriber_receive(Subscriber *subscriber, uint64_t deadline_us, VarlinkRepl
 
 // After CLIENT_ENDED: calls again, and what comes is a new snapshot. Waits for no daemon: where a
 // service manager holds the socket it takes the call, where nobody does it is CLIENT_NOT_RUNNING.
-// CLIENT_ENDED where one daemon after another ended the connection without a word.
+// CLIENT_ENDED where one daemon after another ended the connection without a word, or within a
+// second.
 int subscriber_open_again(Subscriber *subscriber);

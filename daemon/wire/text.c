@@ -58,9 +58,16 @@ static uint32_t code_point(const uint8_t *bytes, size_t size) {
     return value;
 }
 
+// What Unicode keeps for inside a program. systemd's libraries, on the bus and behind Varlink, take
+// no text with one: neither the rest of it nor the whole message.
+static bool is_noncharacter(uint32_t c) {
+    return (c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
+}
+
 static bool is_unsafe(uint32_t c) {
-    return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x061c || c == 0x200e || c == 0x200f ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    return is_noncharacter(c) || c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x061c ||
+           c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
 }
 
 // Writes four bytes at most for each byte read; returns the end.

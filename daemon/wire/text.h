@@ -5,9 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Valid UTF-8 passes; a byte that is not part of it, a control character (C0, DEL, C1) and what can
-// turn a terminal's text around (U+2028..202E, U+2066..2069, U+200E, U+200F, U+061C) become \xNN a
-// byte; a backslash becomes two. The caller owns the result; NULL when out of memory.
+// Valid UTF-8 passes; a byte that is not part of it, a noncharacter (U+FDD0..FDEF, and the last two
+// of each plane), a control character (C0, DEL, C1) and what can turn a terminal's text around
+// (U+2028..202E, U+2066..2069, U+200E, U+200F, U+061C) become \xNN a byte; a backslash becomes two.
+// The caller owns the result; NULL when out of memory.
 char *text_escape(const char *bytes, size_t size);
 
 // UTF-16LE units as UTF-8 up to the first NUL unit or `units`; a lone surrogate becomes its three

@@ -15,7 +15,7 @@ from lib.child import Child
 from lib.client_test import ClientTest
 from lib.daemon import DISCOVERYCTL, ctl
 from lib.require import require_bpf, require_root
-from lib.users import NOBODY
+from lib.users import GROUP, NOBODY
 from lib.varlink import TIMEOUT
 
 GONE = "5000000"  # no pid
@@ -222,7 +222,7 @@ class Endings(CtlTest):
             self.assertEqual((result.returncode, result.stdout), (3, ""))
             self.assertIn(f"Process {pid} is not known", result.stderr)
             self.assertIn("root", result.stderr)
-            self.assertIn("group dotnet-discovery", result.stderr)
+            self.assertIn(f"group {GROUP}", result.stderr)
 
     def test_output_that_cannot_be_written(self) -> None:
         pid = self.fakes().spawn_one()

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from lib.child import Child
+from lib.child import Child, readable
 from lib.daemon import DISCOVERYCTL, DISCOVERYD
 from lib.fakes import Fakes
 from lib.require import require_bpf
@@ -173,6 +173,23 @@ class Monitor(Played):
                 call.changed(process(2))
                 self.assert_lines(monitor, *([line] if line else []), ("ready", 2))
 
+    def test_a_daemon_that_gives_no_answer_is_asked_nothing_more(self) -> None:
+        for answer in (b"nonsense\0", b""):
+            with self.subTest(answer):
+                monitor = self.start("monitor", "--no-legend", "entryAssembly=a*")
+                call = self.accept()
+                call.snapshot(process(1), process(2), process(3))
+                self.assert_lines(monitor, ("ready", 1), ("ready", 2), ("ready", 3))
+                call.end()
+                call = self.accept()
+                call.snapshot()
+                question = self.accept("Get").connection
+                question.sendall(answer)
+                question.shutdown(socket.SHUT_WR)
+                self.assertEqual(question.recv(4096), b"")
+                call.changed(process(4))  # the others are as they were
+                self.assert_lines(monitor, ("ready", 4))
+
     def test_after_an_overrun_only_what_differs_follows(self) -> None:
         monitor = self.start("monitor", "--no-legend")
         call = self.accept()
@@ -199,6 +216,18 @@ class Monitor(Played):
             self.accept().end()
         self.assertEqual(monitor.wait(), 1)
         self.assertIn(ENDED, self.told())
+
+    def test_daemons_that_end_after_a_word_are_not_called_forever(self) -> None:
+        for arguments in (["monitor"], ["monitor", "--json=short"], ["wait", "pid=7"]):
+            with self.subTest(arguments):
+                client = self.start(*arguments)
+                for _ in range(100):
+                    if client.pidfd in readable([self.listener, client.pidfd], TIMEOUT):
+                        break
+                    call = self.accept()
+                    call.snapshot()
+                    call.end()
+                self.assertEqual(client.wait(), 1)
 
     def test_words_of_a_newer_daemon_are_shown(self) -> None:
         monitor = self.start("monitor", "--no-legend")

@@ -9,16 +9,12 @@ from pathlib import Path
 
 from lib.client_test import ClientTest
 from lib.require import require_bpf, require_root, require_tool
-from lib.users import NOBODY
+from lib.users import GROUP, NOBODY, PRIVATE_GROUPS
 from lib.varlink import INTERFACE, Client, VarlinkError
 
-GROUP = "dotnet-discovery"
 OTHER = 61234  # uids that nobody else on the machine has
 THIRD = 61235
 GONE = 5_000_000  # no pid
-
-# Gives the command behind it another /etc/group, for itself alone.
-PRIVATE_GROUPS = 'mount --bind "$0" /etc/group && exec "$@"'
 
 
 class VisibilityTest(ClientTest):

@@ -11,8 +11,9 @@ from lib.subscription import Process
 from scene import Fake, Scene, require_kernel
 
 ARGUMENTS_MAX = 4096
-HOSTILE = b"\x1b]0;title\x07\r\n\x7f \xff\xfe \xc3( \xe2\x80\xae \\ \xc3\xbc"
-SHOWN = (r"\x1b]0;title\x07\x0d\x0a\x7f \xff\xfe \xc3( \xe2\x80\xae \\ "
+HOSTILE = (b"\x1b]0;title\x07\r\n\x7f \xff\xfe \xc3( \xe2\x80\xae \xef\xb7\x90\xef\xbf\xbf \\ "
+           b"\xc3\xbc")
+SHOWN = (r"\x1b]0;title\x07\x0d\x0a\x7f \xff\xfe \xc3( \xe2\x80\xae \xef\xb7\x90\xef\xbf\xbf \\ "
          "\N{LATIN SMALL LETTER U WITH DIAERESIS}")
 
 
@@ -85,7 +86,7 @@ class Text(unittest.TestCase):
         fake = self.scene.start(HOSTILE)
         fake.do(f"command {HOSTILE[:15].hex()}")
         self.process(fake)
-        raw = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+        raw = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ufdd0\uffff]")
         for arguments in (["list"], ["show", str(fake.pid)], ["list", "--json=short"]):
             result = self.scene.daemon.ctl(*arguments)
             self.assertEqual(result.returncode, 0, result.stderr)

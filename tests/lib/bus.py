@@ -13,12 +13,12 @@ from typing import Any
 
 from lib.child import Child
 from lib.require import require_root, require_tool
+from lib.users import GROUP, PRIVATE_GROUPS
 from lib.varlink import TIMEOUT
 
 NAME = "org.dotnetdiscovery1"
 PATH = "/org/dotnetdiscovery1"
 MANAGER = "org.dotnetdiscovery1.Manager"
-GROUP = "dotnet-discovery"
 POLICY = Path(__file__).resolve().parents[2] / "systemd" / f"{NAME}.conf"
 
 # Users that every system has; nobody need be able to log in as them.
@@ -26,9 +26,6 @@ ROOT = "root"
 MEMBER = "daemon"
 OTHER = "nobody"
 GROUP_ID = 61236
-
-# Gives the command behind it another /etc/group, for itself alone.
-PRIVATE_GROUPS = 'mount --bind "$0" /etc/group && exec "$@"'
 
 # The policies of a system bus. The distribution's own file names a user that may not be here.
 CONFIG = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lib.interface import INTERFACE
 from lib.require import require, require_tool
-from manual import BUILT, ROOT, SOURCES, marked, section, source, terms
+from manual import BUILT, ROOT, SOURCES, bounds, marked, section, source, terms
 
 VARLINK = "org.dotnetdiscovery.Manager.7"
 DBUS = "org.dotnetdiscovery1.5"
@@ -19,6 +19,34 @@ DBUS = "org.dotnetdiscovery1.5"
 OF_SCDOC = re.compile(r"WARNING: skipping paragraph macro: "
                       r"|STYLE: lower case character in document title: "
                       r"|STYLE: input text line longer than 80 bytes: ")
+
+# What docs/security.md says of limits, as one line.
+SECURITY = (
+    "closed after <PROBE_MS s> at the latest",
+    "let go of after <PROBE_MS s> and the outcome is `timeout`",
+    "replies end at <IPC_MESSAGE> bytes",
+    "other processes are asked meanwhile (<PROBES> at a time)",
+    "| <ARGUMENTS KiB> are kept, and `argumentsTruncated` says so |",
+    "up to <PROC_MAPS KiB> of its `maps` are read at once",
+    "| <JOURNAL_BURST> journal entries about a user's processes at once, then "
+    "<JOURNAL_PER_SECOND> a second",
+    "share <JOURNAL_PLACES> such allowances, root has one of <JOURNAL_ROOT_BURST> and "
+    "<JOURNAL_ROOT_PER_SECOND> a second",
+    "deep (over <MESSAGE_DEPTH> levels) or long (over <MESSAGE KiB>) messages",
+    "up to <QUEUE KiB> of changes wait for it",
+    "one reply is at most <REPLY MiB>",
+    "its size (<PATTERN> bytes) and the text's (<PATTERN_TEXT> characters)",
+    "| <CONNECTIONS_PER_UID> for a uid other than 0, <CONNECTIONS> in all;",
+)
+UNITS = {"s": 1000, "KiB": 1 << 10, "MiB": 1 << 20}
+
+
+def shown(value: int, unit: str | None) -> str:
+    """A limit as text; one with a unit is kept in milliseconds or bytes."""
+    if not unit:
+        return f"{value:,}"
+    assert value % UNITS[unit] == 0, f"{value} is no whole number of {unit}"
+    return f"{value // UNITS[unit]:,} {unit}"
 
 
 def built() -> list[Path]:
@@ -196,6 +224,14 @@ class Code(unittest.TestCase):
         self.assertTrue(written)
         journal = section("dotnet-discoveryd.8", "JOURNAL")
         self.assertEqual(set(re.findall(r"\*(DOTNET_\w+)=\*", journal)), written)
+
+    def test_numbers_of_security_md_are_the_limits(self) -> None:
+        text = " ".join((ROOT / "docs/security.md").read_text().split())
+        limits = bounds()
+        for phrase in SECURITY:
+            with self.subTest(phrase):
+                self.assertIn(re.sub(r"<(\w+)(?: (\S+))?>", lambda found: shown(
+                    limits[f"BOUND_{found[1]}"], found[2]), phrase), text)
 
     def test_names_are_the_public_ones(self) -> None:
         code = (ROOT / "include/discovery_names.h").read_text()

@@ -9,8 +9,8 @@ import tarfile
 import unittest
 from pathlib import Path
 
-import packages
-from packages import CHECKOUT, DEB, NAME, NEXT_DEB, NEXT_RPM, PROGRAMS, RPM, VERSION, run
+from lib import packages
+from lib.packages import CHECKOUT, DEB, NAME, NEXT_DEB, NEXT_RPM, PROGRAMS, RPM, VERSION, run
 
 
 def members(deb: Path, part: str = "--fsys-tarfile") -> dict[str, tarfile.TarInfo]:

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from packages import CHECKOUT, INSTALLED, run
+from lib.packages import CHECKOUT, INSTALLED, run
 
 PREFIX = "/opt/odd+prefix-1.0"
 

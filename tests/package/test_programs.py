@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from packages import CHECKOUT, DEB, PROGRAMS, RPM, VERSION, run
+from lib.packages import CHECKOUT, DEB, PROGRAMS, RPM, VERSION, run
 
 
 def files_of(package: Path) -> bytes:

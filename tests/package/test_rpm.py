@@ -7,15 +7,12 @@ The tree is Debian's, whose packages are unknown to rpm: so it is told to ignore
 
 import os
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
+from lib import roots
+from lib.packages import CHECKOUT, LINKS, NAME, NEXT_RPM, NEXT_VERSION, RPM, UNOWNED, VERSION
 from lib.require import require, require_root, require_tool
-from packages import CHECKOUT, LINKS, NAME, NEXT_RPM, NEXT_VERSION, RPM, UNOWNED, VERSION
-
-sys.path.append(str(CHECKOUT / "tests" / "system"))
-import roots
 
 TREES = Path(os.environ.get("DISCOVERY_TREES", CHECKOUT / "build" / "trees"))
 RPM_DATABASE = "/var/lib/rpm"

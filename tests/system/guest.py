@@ -49,12 +49,12 @@ from lib import varlink
 from lib.child import Child, readable
 from lib.require import require
 from lib.subscription import Subscription
+from lib.users import GROUP
 from lib.varlink import INTERFACE, TIMEOUT
 
 SERVICE = "dotnet-discoveryd.service"
 SOCKET = "dotnet-discoveryd.socket"
 STATUS_SOCKET = f"/run/dotnet-discoveryd/{INTERFACE}"
-GROUP = "dotnet-discovery"
 SAMPLES = Path(os.environ["DISCOVERY_SAMPLES"])  # here or, before the boot, on the machine
 APP = "/samples/native-aot/App"
 UNITS = Path("etc/systemd/system")

@@ -4,15 +4,12 @@
 import grp
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import guest
+from lib import packages
 from lib.bus import MANAGER, PATH
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "package"))
-import packages
 
 APP = guest.DotnetService("app", {"PrivateTmp": "yes", "DynamicUser": "yes"})
 LINKS = {f"/{path}" for path in packages.LINKS}

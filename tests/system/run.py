@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 sys.path[0:1] = [str(HERE), str(CHECKOUT / "tests")]
 
-import roots
+from lib import roots
 from lib.child import readable
 
 BUILD = Path(os.environ.get("DISCOVERY_BUILD", CHECKOUT / "build")).resolve()

@@ -4,8 +4,8 @@
 from pathlib import Path
 
 import guest
+from lib.packages import DEB, NAME, NEXT_DEB
 from package_story import APP, LINKS, Story, files, links
-from packages import DEB, NAME, NEXT_DEB
 
 BARE = True
 

@@ -7,8 +7,8 @@ The machine is Debian's, whose packages are unknown to rpm: so it is told to ign
 from pathlib import Path
 
 import guest
+from lib.packages import NAME, NEXT_RPM, RPM, UNOWNED
 from package_story import APP, Story, files, links
-from packages import NAME, NEXT_RPM, RPM, UNOWNED
 
 BARE = True
 RPM_DATABASE = ["/usr/lib/sysimage", "/var/lib/rpm"]

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "cleanup.h"
 #include "exact.h"
@@ -36,10 +38,20 @@ static const struct {
     {BYTES("\xe6\x97\xa5\xe6\x9c\xac"), "\xe6\x97\xa5\xe6\x9c\xac"},
     {BYTES("\xed\x9f\xbf"), "\xed\x9f\xbf"},
     {BYTES("\xee\x80\x80"), "\xee\x80\x80"},
-    {BYTES("\xef\xbf\xbf"), "\xef\xbf\xbf"},
+    {BYTES("\xef\xbf\xbd"), "\xef\xbf\xbd"},
     {BYTES("\xf0\x90\x80\x80"), "\xf0\x90\x80\x80"},
     {BYTES("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80"},
-    {BYTES("\xf4\x8f\xbf\xbf"), "\xf4\x8f\xbf\xbf"},
+    {BYTES("\xf4\x8f\xbf\xbd"), "\xf4\x8f\xbf\xbd"},
+
+    // Noncharacters, and their neighbours.
+    {BYTES("\xef\xb7\x8f"), "\xef\xb7\x8f"},
+    {BYTES("\xef\xb7\x90"), "\\xef\\xb7\\x90"},
+    {BYTES("\xef\xb7\xaf"), "\\xef\\xb7\\xaf"},
+    {BYTES("\xef\xb7\xb0"), "\xef\xb7\xb0"},
+    {BYTES("\xef\xbf\xbe"), "\\xef\\xbf\\xbe"},
+    {BYTES("\xef\xbf\xbf"), "\\xef\\xbf\\xbf"},
+    {BYTES("\xf0\x9f\xbf\xbe"), "\\xf0\\x9f\\xbf\\xbe"},
+    {BYTES("\xf4\x8f\xbf\xbf"), "\\xf4\\x8f\\xbf\\xbf"},
 
     // Not UTF-8: alone, cut, overlong, surrogates, beyond the last.
     {BYTES("\x80"), "\\x80"},
@@ -126,6 +138,59 @@ static void every_pair_of_bytes_gives_safe_text(void **state) {
         assert_int_equal(text[strlen(text) - 1], 'z');
         assert_true(is_well_formed(text));
     }
+}
+
+// In UTF-8's scheme, in so many bytes, whether that is the shortest form or not.
+static void encode(uint32_t c, size_t size, char *bytes) {
+    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = size; i-- > 1; c >>= 6)
+        bytes[i] = (char)(0x80 | (c & 0x3f));
+    bytes[0] = (char)(leads[size] | c);
+}
+
+// Whether each reader takes it: systemd, the strictest, leaves out surrogates and noncharacters;
+// terminals obey the rest.
+static bool is_for_all(uint32_t c) {
+    static const uint32_t left_out[][2] = {
+        {0x00, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},
+        {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+        {0xd800, 0xdfff}, {0xfdd0, 0xfdef}, {0x110000, UINT32_MAX},
+    };
+    for (size_t i = 0; i < ELEMENTS_OF(left_out); i++)
+        if (c >= left_out[i][0] && c <= left_out[i][1])
+            return false;
+    return c % 0x10000 < 0xfffe;
+}
+
+static void assert_escaped(uint32_t c, size_t size, bool shown) {
+    char bytes[4], wanted[17] = "";
+    encode(c, size, bytes);
+    if (shown)
+        snprintf(wanted, sizeof wanted, "%s%.*s", c == '\\' ? "\\" : "", (int)size, bytes);
+    for (size_t i = 0; i < size && !shown; i++)
+        snprintf(wanted + 4 * i, 5, "\\x%02x", (uint8_t)bytes[i]);
+
+    _cleanup_free_ char *text = text_escape(bytes, size);
+    assert_non_null(text);
+    if (strcmp(text, wanted) != 0)
+        fail_msg("U+%04X in %zu bytes is \"%s\", not \"%s\"", c, size, text, wanted);
+}
+
+static void every_code_point_is_shown_or_escaped(void **state) {
+    (void)state;
+    static const uint32_t ends[] = {0, 0x80, 0x800, 0x10000, 0x200000};
+    uint32_t c = 0;
+    for (size_t size = 1; size < ELEMENTS_OF(ends); size++)
+        for (; c < ends[size]; c++)
+            assert_escaped(c, size, is_for_all(c));
+}
+
+static void every_longer_form_is_escaped(void **state) {
+    (void)state;
+    static const uint32_t shorter_ends[] = {0, 0, 0x80, 0x800, 0x10000};
+    for (size_t size = 2; size < ELEMENTS_OF(shorter_ends); size++)
+        for (uint32_t c = 0; c < shorter_ends[size]; c++)
+            assert_escaped(c, size, false);
 }
 
 static void each_text_may_end_anywhere(void **state) {
@@ -244,6 +309,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_text_is_escaped),
         cmocka_unit_test(every_pair_of_bytes_gives_safe_text),
+        cmocka_unit_test(every_code_point_is_shown_or_escaped),
+        cmocka_unit_test(every_longer_form_is_escaped),
         cmocka_unit_test(each_text_may_end_anywhere),
         cmocka_unit_test(nothing_at_all_is_an_empty_text),
         cmocka_unit_test(utf16_becomes_utf8),
