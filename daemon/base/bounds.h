@@ -58,13 +58,28 @@ enum {
     BOUND_PATTERN = 256,            // bytes of a glob in a filter
     BOUND_PATTERN_TEXT = 256,       // characters at the front of a text that a glob is tried on
     BOUND_ACCEPT_PAUSE_MS = 1000,   // at most, after accept() failed for lack of descriptors
-    BOUND_BUS_CALLS = 1024,         // over the bus, being answered or waiting for it
-    BOUND_BUS_LISTS = 64,           // of those ListProcesses calls whose caller is known
-    BOUND_BUS_LISTS_PER_UID = 8,    // of one uid other than 0
-    BOUND_BUS_QUEUE = 4096,         // messages that the bus has not taken; then no more are made
-    BOUND_BUS_PAUSE_MS = 100,       // before connecting to the bus again, doubled each time ...
-    BOUND_BUS_PAUSE_DOUBLINGS = 8,  // ... so often
-    BOUND_JOURNAL_TEXT = 512,       // bytes of a process's text in a journal field
+    // Clients of the bus.
+    BOUND_BUS_CALLERS = 2048,         // clients of the bus that are remembered, or being asked for
+    BOUND_BUS_CALLS = 4096,           // waiting for the bus to say who calls; to take replies
+    BOUND_BUS_CALLS_PER_CALLER = 16,  // of one client
+    BOUND_BUS_LISTS = 64,             // ListProcesses calls being answered, whose caller is known
+    BOUND_BUS_LISTS_PER_UID = 8,      // of one uid other than 0
+    BOUND_BUS_LIST = 1 << 20,         // bytes of a ListProcesses reply
+    BOUND_BUS_LIST_OF_ALL = 16 << 20, // the same for who sees all; a bus takes messages of 32 MiB
+    BOUND_BUS_QUEUE = 4096,           // messages that the bus has not taken; then no more are made
+    BOUND_BUS_SOCKET = 16 << 10,      // of its buffer for what the bus has not read
+    BOUND_BUS_QUEUE_BYTES = 4 << 20,  // the same in bytes, about, beside one list
+    BOUND_BUS_STALL_MS = 3000,        // that the bus takes nothing of it; then it is left
+    // A bus of the usual limits reads nothing of us while 127 MiB that it has of us are not read.
+    BOUND_BUS_PLACES = 32,                // that uids other than 0 share
+    BOUND_BUS_BURST = 4 << 20,            // bytes told at once over the bus, of one place
+    BOUND_BUS_PER_SECOND = 512 << 10,     // afterwards
+    BOUND_BUS_USERS_BURST = 32 << 20,     // the same of all of them together
+    BOUND_BUS_USERS_PER_SECOND = 2 << 20, // so long that a stall is rare, however many they are
+    BOUND_BUS_REPLY = 1024,               // bytes that a reply counts at least
+    BOUND_BUS_PAUSE_MS = 100,      // before connecting to the bus again, doubled each time ...
+    BOUND_BUS_PAUSE_DOUBLINGS = 8, // ... so often
+    BOUND_JOURNAL_TEXT = 512,      // bytes of a process's text in a journal field
     // Together less than the 10,000 in 30 s after which journald drops a service's entries.
     BOUND_JOURNAL_PLACES = 32,       // that uids other than 0 share
     BOUND_JOURNAL_BURST = 128,       // entries about processes at once, of one place

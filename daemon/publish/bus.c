@@ -9,15 +9,21 @@
 #include "bus.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <systemd/sd-bus.h>
 #include <time.h>
 
 #include "bounds.h"
-#include "bus_methods.h"
+#include "bus_calls.h"
+#include "bus_view.h"
 #include "cleanup.h"
 #include "discovery_names.h"
+#include "instant.h"
+#include "log.h"
 #include "view.h"
 
 #define LOCAL "org.freedesktop.DBus.Local"
@@ -43,11 +49,16 @@ struct Bus {
     Context context;
     BusCounters counters;
     BusCalls calls;
-    sd_bus *connection;     // owned, NULL while there is none
-    sd_bus_slot *request;   // owned, the question for the name
-    sd_event_source *retry; // on while a new connection is due
-    uint64_t connected_us;  // when the connection was begun
-    unsigned failures;      // connections in a row that did not last
+    sd_bus *connection;      // owned, NULL while there is none
+    sd_bus_slot *request;    // owned, the question for the name
+    sd_event_source *retry;  // on while a new connection is due
+    uint64_t connected_us;   // when the connection was begun
+    unsigned failures;       // connections in a row that did not last
+    sd_event_source *turn;   // after every turn of the loop
+    sd_event_source *stall;  // on while something waits for the bus
+    uint64_t seen_unsent;    // messages, when it was last looked whether it takes any
+    int seen_bytes;          // in the socket, the same
+    uint64_t unsent_signals; // sent since it had; of those that it has not taken, at most
     bool has_name;
     const char *trouble; // static, NULL where there is none
 };
@@ -91,8 +102,16 @@ static int on_request(sd_bus_message *reply, void *userdata,
     return 0;
 }
 
+// What is in the socket can neither be counted nor overtaken by root's: hence little of it.
+static void shorten_socket(Bus *bus) {
+    const int bytes = BOUND_BUS_SOCKET;
+    setsockopt(sd_bus_get_fd(bus->connection), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
 static void take_driver_signal(Bus *bus, sd_bus_message *message) {
     bool acquired = sd_bus_message_is_signal(message, BUS_DRIVER, "NameAcquired") > 0;
+    if (acquired)
+        shorten_socket(bus);
     const char *name;
     if ((!acquired && sd_bus_message_is_signal(message, BUS_DRIVER, "NameLost") <= 0) ||
         sd_bus_message_read(message, "s", &name) <= 0 || strcmp(name, DISCOVERY_BUS_NAME) != 0)
@@ -105,14 +124,26 @@ static void take_driver_signal(Bus *bus, sd_bus_message *message) {
 
 // ---- the connection
 
-// Whether the bus takes what it is sent.
-static bool takes_messages(const Bus *bus) {
+// Messages that the bus has not taken.
+static uint64_t count_unsent(Bus *bus) {
     uint64_t unsent = 0;
-    return sd_bus_get_n_queued_write(bus->connection, &unsent) >= 0 && unsent < BOUND_BUS_QUEUE;
+    if (bus->connection)
+        sd_bus_get_n_queued_write(bus->connection, &unsent);
+    if (unsent == 0) {
+        bus->unsent_signals = 0;
+        bus->calls.unsent_bytes = 0;
+    }
+    return unsent;
 }
 
-// Every message but replies, before anybody else sees it.
-static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+// Whether the bus takes what it is sent.
+static bool takes_messages(Bus *bus) {
+    return count_unsent(bus) < BOUND_BUS_QUEUE && bus->calls.unsent_bytes < BOUND_BUS_QUEUE_BYTES;
+}
+
+// Every message but replies. None goes on to sd-bus, which would answer it at its own discretion.
+static int on_message(sd_bus_message *message, void *userdata,
+                      sd_bus_error *error __attribute__((unused))) {
     Bus *bus = userdata;
     if (bus_is_from(message, BUS_DRIVER)) {
         take_driver_signal(bus, message);
@@ -124,18 +155,25 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         connect_later(bus);
         return 0;
     }
-    // Replies that are not taken must not pile up, whatever they are to.
-    if (sd_bus_message_is_method_call(message, NULL, NULL) > 0 && !takes_messages(bus)) {
-        bus->counters.refused++;
+    if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
         return 1;
-    }
-    return bus_methods_filter(&bus->calls, message, error);
+    // Replies that are not taken must not pile up, whatever they are to.
+    if (takes_messages(bus))
+        bus_calls_take(&bus->calls, message);
+    else
+        bus->counters.refused++;
+    return 1;
 }
 
 static void drop_connection(Bus *bus) {
     bus->has_name = false;
+    sd_event_source_set_enabled(bus->stall, SD_EVENT_OFF);
     bus_calls_clear(&bus->calls);
     bus->request = sd_bus_slot_unref(bus->request);
+    uint64_t unsent = count_unsent(bus);
+    bus->counters.signals_dropped += unsent < bus->unsent_signals ? unsent : bus->unsent_signals;
+    bus->unsent_signals = 0;
+    bus->calls.unsent_bytes = 0;
     bus->connection = sd_bus_close_unref(bus->connection);
 }
 
@@ -152,9 +190,6 @@ static int prepare(Bus *bus, sd_bus *connection) {
         r = sd_bus_set_close_on_exit(connection, false);
     if (r >= 0)
         r = sd_bus_add_filter(connection, NULL, on_message, bus);
-    if (r >= 0)
-        r = sd_bus_add_object_vtable(connection, NULL, DISCOVERY_BUS_PATH, DISCOVERY_BUS_INTERFACE,
-                                     bus_methods_vtable, &bus->calls);
     if (r >= 0)
         r = sd_bus_attach_event(connection, bus->event, SD_EVENT_PRIORITY_NORMAL);
     return r;
@@ -194,6 +229,69 @@ static int on_retry(sd_event_source *source __attribute__((unused)),
     return 0;
 }
 
+// ---- a bus that stands still
+
+// Whether the bus has taken something since the last time.
+static bool has_progressed(Bus *bus, uint64_t unsent) {
+    int bytes = 0;
+    ioctl(sd_bus_get_fd(bus->connection), SIOCOUTQ, &bytes);
+    bool progressed = unsent < bus->seen_unsent || bytes != bus->seen_bytes;
+    bus->seen_unsent = unsent;
+    bus->seen_bytes = bytes;
+    return progressed;
+}
+
+// A connection that is not yet there has limits of its own.
+static void watch_stall(Bus *bus) {
+    uint64_t unsent = count_unsent(bus);
+    if (unsent == 0 || sd_bus_is_ready(bus->connection) <= 0) {
+        sd_event_source_set_enabled(bus->stall, SD_EVENT_OFF);
+        return;
+    }
+    int enabled = SD_EVENT_OFF;
+    sd_event_source_get_enabled(bus->stall, &enabled);
+    if (!has_progressed(bus, unsent) && enabled != SD_EVENT_OFF)
+        return;
+    sd_event_source_set_time_relative(bus->stall, BOUND_BUS_STALL_MS * USEC_PER_MSEC);
+    sd_event_source_set_enabled(bus->stall, SD_EVENT_ONESHOT);
+}
+
+// The bus reads no more of a connection while clients leave too much unread that came from it. A
+// new one begins at nothing.
+static int on_stall(sd_event_source *source __attribute__((unused)),
+                    uint64_t now __attribute__((unused)), void *userdata) {
+    Bus *bus = userdata;
+    // A slow bus gives no sign before much has been taken.
+    if (has_progressed(bus, count_unsent(bus)))
+        return 0; // on_turn() sets the next time
+    log_debug("The bus takes nothing: connecting to it anew");
+    drop_connection(bus);
+    connect_later(bus);
+    return 0;
+}
+
+static int on_turn(sd_event_source *source __attribute__((unused)), void *userdata) {
+    Bus *bus = userdata;
+    bus_calls_turn(&bus->calls);
+    watch_stall(bus);
+    return 0;
+}
+
+static int add_sources(Bus *bus) {
+    int r =
+        sd_event_add_time(bus->event, &bus->retry, CLOCK_MONOTONIC, UINT64_MAX, 0, on_retry, bus);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(bus->retry, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_time(bus->event, &bus->stall, CLOCK_MONOTONIC, UINT64_MAX, 0, on_stall,
+                              bus);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(bus->stall, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_post(bus->event, &bus->turn, on_turn, bus);
+    return r;
+}
+
 int bus_new(sd_event *event, const Context *context, const char *address, Bus **ret) {
     Bus *bus = calloc(1, sizeof *bus);
     if (!bus)
@@ -206,9 +304,7 @@ int bus_new(sd_event *event, const Context *context, const char *address, Bus **
 
     int r = bus_calls_init(&bus->calls, event, &bus->context, &bus->counters);
     if (r >= 0)
-        r = sd_event_add_time(event, &bus->retry, CLOCK_MONOTONIC, UINT64_MAX, 0, on_retry, bus);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(bus->retry, SD_EVENT_OFF);
+        r = add_sources(bus);
     if (r < 0) {
         bus_free(bus);
         return r;
@@ -224,6 +320,8 @@ void bus_free(Bus *bus) {
     drop_connection(bus);
     bus_calls_done(&bus->calls);
     sd_event_source_disable_unref(bus->retry);
+    sd_event_source_disable_unref(bus->stall);
+    sd_event_source_disable_unref(bus->turn);
     sd_event_unref(bus->event);
     free(bus);
 }
@@ -234,29 +332,49 @@ static const char *or_empty(const char *text) {
     return text ? text : "";
 }
 
-void bus_publish(Bus *bus, const Action *action) {
-    if (!bus->has_name)
+enum { SIGNAL_SIZE = 512 }; // about
+
+// `result` is that of sending it.
+static void signal_sent(Bus *bus, int result) {
+    if (result < 0) {
+        bus->counters.signals_dropped++;
         return;
+    }
+    bus->unsent_signals++;
+    bus->calls.unsent_bytes += SIGNAL_SIZE;
+}
+
+static int emit_change(Bus *bus, const Action *action) {
     const Process *process = action->process;
     char id[VIEW_ID_SIZE];
     view_id(process, bus->context.boot_id, id);
-    if (!takes_messages(bus) ||
-        sd_bus_emit_signal(bus->connection, DISCOVERY_BUS_PATH, DISCOVERY_BUS_INTERFACE,
-                           "ProcessChanged", "tsutsss", process->sequence, id,
-                           (uint32_t)process->key.pid, process->key.start_ticks,
-                           state_to_string(process->traits.state),
-                           action->has_before ? state_to_string(action->before.state) : "",
-                           or_empty(reason_to_string(process->reason))) < 0)
-        bus->counters.signals_dropped++;
+    return sd_bus_emit_signal(bus->connection, DISCOVERY_BUS_PATH, DISCOVERY_BUS_INTERFACE,
+                              "ProcessChanged", "tsutsss", process->sequence, id,
+                              (uint32_t)process->key.pid, process->key.start_ticks,
+                              state_to_string(process->traits.state),
+                              action->has_before ? state_to_string(action->before.state) : "",
+                              or_empty(reason_to_string(process->reason)));
+}
+
+void bus_publish(Bus *bus, const Action *action) {
+    if (bus->has_name)
+        signal_sent(bus, takes_messages(bus) ? emit_change(bus, action) : -ENOBUFS);
+}
+
+static int emit_status(Bus *bus) {
+    _cleanup_(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
+    Status status;
+    bus->context.collect(bus->context.userdata, &status);
+    int r = sd_bus_message_new_signal(bus->connection, &signal, DISCOVERY_BUS_PATH,
+                                      "org.freedesktop.DBus.Properties", "PropertiesChanged");
+    if (r >= 0)
+        r = bus_view_changed(signal, &status);
+    return r < 0 ? r : sd_bus_message_send(signal);
 }
 
 void bus_status_changed(Bus *bus) {
-    if (!bus->has_name)
-        return;
-    if (!takes_messages(bus) ||
-        sd_bus_emit_properties_changed(bus->connection, DISCOVERY_BUS_PATH, DISCOVERY_BUS_INTERFACE,
-                                       "Mechanism", "Degraded", NULL) < 0)
-        bus->counters.signals_dropped++;
+    if (bus->has_name)
+        signal_sent(bus, takes_messages(bus) ? emit_status(bus) : -ENOBUFS);
 }
 
 const char *bus_trouble(const Bus *bus) {

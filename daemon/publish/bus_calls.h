@@ -3,37 +3,43 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <sys/queue.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
 #include "bus.h"
+#include "bus_callers.h"
+#include "bus_rates.h"
 #include "filter.h"
 #include "status.h"
 
-// The bus itself.
-#define BUS_DRIVER "org.freedesktop.DBus"
-bool bus_is_from(sd_bus_message *message, const char *sender);
-
 // What is asked.
 typedef struct BusRequest {
-    // Replies to the call; a negative errno of sd-bus is replied by the caller. NULL: the call
-    // wants the list of all that matches the filter.
-    int (*answer)(sd_bus_message *call, const struct BusRequest *request, const Context *context,
+    // Completes the reply. Its size, about; -ESRCH: there is no such process; other negative
+    // errnos of sd-bus.
+    int (*answer)(sd_bus_message *reply, const struct BusRequest *request, const Context *context,
                   const Viewer *viewer);
+    const char *error; // where `answer` is NULL: the name of the error that is the reply, static;
+                       // NULL: the call wants the list of all that matches the filter
+    char text[128];    // of the error
     pid_t pid;
-    Filter filter; // owned
+    const char *property; // static
+    const char *path;     // static
+    Filter filter;        // owned
 } BusRequest;
 
-typedef TAILQ_HEAD(BusCallList, BusCall) BusCallList;
-
 typedef struct BusCalls {
-    const Context *context;   // borrowed
-    BusCounters *counters;    // borrowed
-    BusCallList asked;        // the bus has been asked who calls; each owned
+    const Context *context; // borrowed
+    BusCounters *counters;  // borrowed
+    BusCallers callers;
+    BusRates rates;
+    size_t waiting_count; // for the bus to say who calls
+    BusCallList queued;   // of others than root, until the bus has taken what was sent; each owned
+    size_t queued_count;
+    size_t queued_of_place[BOUND_BUS_PLACES];
     BusCallList lists;        // collected one after another; each owned
     sd_event_source *collect; // on while a list can be collected
-    sd_event_source *turn;    // on while the first list waits for the bus
+    size_t unsent_bytes;      // told since the bus had taken all, lists aside, about; set to 0 by
+                              // the owner
 } BusCalls;
 
 int bus_calls_init(BusCalls *calls, sd_event *event, const Context *context, BusCounters *counters);
@@ -42,7 +48,7 @@ void bus_calls_done(BusCalls *calls);
 // Ends all, without a reply: their connection is no more.
 void bus_calls_clear(BusCalls *calls);
 
-// Takes a call, and what *request owns, also on failure. As a handler of sd-bus: a negative errno
-// or *error is the reply.
-int bus_calls_take(BusCalls *calls, sd_bus_message *message, BusRequest *request,
-                   sd_bus_error *error);
+void bus_calls_take(BusCalls *calls, sd_bus_message *message);
+
+// To be called after every turn of the loop.
+void bus_calls_turn(BusCalls *calls);

@@ -43,7 +43,7 @@ int bus_listing_step(BusListing *listing) {
     if (result < 0)
         return result;
     listing->cursor = page.cursor;
-    if (listing->size > BOUND_REPLY)
+    if (listing->size > (listing->viewer.sees_all ? BOUND_BUS_LIST_OF_ALL : BOUND_BUS_LIST))
         return BUS_LISTING_TOO_LARGE;
     if (result != PAGE_END)
         return BUS_LISTING_MORE;

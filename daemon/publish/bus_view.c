@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "discovery_names.h"
 #include "view.h"
 
 // A Varlink name as a key, or a key as a Varlink name: none of ours is longer.
@@ -57,6 +58,35 @@ static int append_strings(sd_bus_message *message, const char *const *values, si
 // Key, type, lengths and padding of a field come to about this.
 enum { FIELD_SIZE = 40 };
 
+// A code point of the UTF-8 at *text, which is moved behind it; UINT32_MAX where there is none.
+static uint32_t next_code_point(const uint8_t **text) {
+    static const uint32_t lowest[] = {0, 0x80, 0x800, 0x10000}; // anything below is overlong
+    uint8_t lead = *(*text)++;
+    if (lead < 0x80)
+        return lead;
+    unsigned following = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+    if (lead < 0xc2 || lead > 0xf4)
+        return UINT32_MAX;
+    uint32_t value = lead & (0x3fU >> following);
+    for (unsigned i = 0; i < following; i++, (*text)++) {
+        if ((**text & 0xc0) != 0x80)
+            return UINT32_MAX;
+        value = value << 6 | (**text & 0x3f);
+    }
+    return value < lowest[following] ? UINT32_MAX : value;
+}
+
+bool bus_view_is_sendable(const char *text) {
+    for (const uint8_t *next = (const uint8_t *)text; *next != '\0';) {
+        uint32_t c = next_code_point(&next);
+        bool surrogate = c >= 0xd800 && c <= 0xdfff;
+        bool noncharacter = (c >= 0xfdd0 && c <= 0xfdef) || (c & 0xfffe) == 0xfffe;
+        if (c > 0x10ffff || surrogate || noncharacter)
+            return false;
+    }
+    return true;
+}
+
 typedef struct Sink {
     sd_bus_message *message; // borrowed
     size_t size;
@@ -64,12 +94,17 @@ typedef struct Sink {
 
 static int put_text(void *userdata, const char *name, const char *value) {
     Sink *sink = userdata;
+    if (!bus_view_is_sendable(value))
+        return 0;
     sink->size += FIELD_SIZE + strlen(value);
     return append_text(sink->message, name, value);
 }
 
 static int put_texts(void *userdata, const char *name, char *const *values, size_t count) {
     Sink *sink = userdata;
+    for (size_t i = 0; i < count; i++)
+        if (!bus_view_is_sendable(values[i]))
+            return 0;
     sink->size += FIELD_SIZE;
     for (size_t i = 0; i < count; i++)
         sink->size += strlen(values[i]) + 8;
@@ -115,14 +150,14 @@ int bus_view_process(sd_bus_message *message, const Process *process, sd_id128_t
 
 // ---- the daemon
 
-int bus_view_degraded(sd_bus_message *message, const Status *status) {
+static int append_degraded_value(sd_bus_message *message, const Status *status) {
     return append_strings(message, status->degraded, status->degraded_count);
 }
 
 static int append_degraded(sd_bus_message *message, const Status *status) {
     int r = open_entry(message, "degraded", "as");
     if (r >= 0)
-        r = bus_view_degraded(message, status);
+        r = append_degraded_value(message, status);
     return r < 0 ? r : close_entry(message);
 }
 
@@ -217,6 +252,34 @@ int bus_view_properties(sd_bus_message *message, const StatusReport *report) {
     if (r >= 0)
         r = append_degraded(message, &report->status);
     return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+int bus_view_property(sd_bus_message *message, const char *name, const StatusReport *report) {
+    if (strcmp(name, "Version") == 0)
+        return sd_bus_message_append(message, "v", "s", DISCOVERY_VERSION);
+    if (strcmp(name, "RunId") == 0)
+        return sd_bus_message_append(message, "v", "s", report->run_id);
+    if (strcmp(name, "Mechanism") == 0)
+        return sd_bus_message_append(message, "v", "s", report->status.mechanism);
+    if (strcmp(name, "ReadyCount") == 0)
+        return sd_bus_message_append(message, "v", "u", (uint32_t)report->processes[STATE_READY]);
+    int r = sd_bus_message_open_container(message, SD_BUS_TYPE_VARIANT, "as");
+    if (r >= 0)
+        r = append_degraded_value(message, &report->status);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+int bus_view_changed(sd_bus_message *message, const Status *status) {
+    int r = sd_bus_message_append(message, "s", DISCOVERY_BUS_INTERFACE);
+    if (r >= 0)
+        r = sd_bus_message_open_container(message, SD_BUS_TYPE_ARRAY, "{sv}");
+    if (r >= 0)
+        r = append_text(message, "mechanism", status->mechanism);
+    if (r >= 0)
+        r = append_degraded(message, status);
+    if (r >= 0)
+        r = sd_bus_message_close_container(message);
+    return r < 0 ? r : sd_bus_message_append(message, "as", 0);
 }
 
 // ---- a filter

@@ -1,4 +1,5 @@
-# Writes interface descriptions as C strings: cmake -DOUTPUT=... -DMANAGER=... -DSERVICE=... -P embed.cmake
+# Writes interface descriptions as C strings: cmake -DOUTPUT=... -DMANAGER=... -DSERVICE=...
+# -DBUS=... -P embed.cmake
 function(embed name file)
   file(READ "${file}" text)
   string(REPLACE "\\" "\\\\" text "${text}")
@@ -10,3 +11,4 @@ endfunction()
 file(WRITE "${OUTPUT}" "// Made by embed.cmake.\n#include \"interface_text.h\"\n")
 embed(interface_text_manager "${MANAGER}")
 embed(interface_text_service "${SERVICE}")
+embed(interface_text_bus "${BUS}")

@@ -50,6 +50,12 @@ class Calls(BusTest):
         self.assertEqual([as_varlink(process) for process in processes], listed["processes"])
         self.assertEqual(sequence, listed["sequence"])
 
+    def test_no_text_of_a_process_keeps_others_from_being_listed(self) -> None:
+        hostile = self.fakes(b"\xff \xed\xa0\x80 \xc0\x80", "\ufdd0 \ufffe \U0010ffff")
+        pid = hostile.spawn_one(command="a\uffff", version="10\ufdef", assembly="x\U0001fffe")
+        self.watcher.wait_state(pid, "ready")
+        self.test_a_list_is_what_varlink_says()
+
     def test_status_is_what_varlink_says(self) -> None:
         for user in (ROOT, OTHER):
             status = as_varlink(self.bus.call("GetStatus", user=user)[0])

@@ -136,11 +136,19 @@ static void test_properties(void **state) {
                          "\"Mechanism\": s \"tracepoint\", \"ReadyCount\": u 0, "
                          "\"Degraded\": as [\"no scan\"]]");
     }
+    sd_bus_message *message = fake_bus_call(&fixture->fake, ROOT, PROPERTIES, "Get");
+    assert_true(sd_bus_message_append(message, "ss", "", "ReadyCount") >= 0);
+    fake_bus_send(&fixture->fake, message);
+    bus_expect_reply(fixture, ROOT, "u 1");
+    message = fake_bus_call(&fixture->fake, ROOT, PROPERTIES, "Get");
+    assert_true(sd_bus_message_append(message, "ss", PROPERTIES, "ReadyCount") >= 0);
+    fake_bus_send(&fixture->fake, message);
+    bus_expect_error(fixture, ROOT, SD_BUS_ERROR_UNKNOWN_PROPERTY);
     bus_call_property(fixture, ROOT, "readyCount");
     bus_expect_error(fixture, ROOT, SD_BUS_ERROR_UNKNOWN_PROPERTY);
     bus_call_properties(fixture, ROOT, "org.example.Other");
     bus_expect_error(fixture, ROOT, SD_BUS_ERROR_UNKNOWN_INTERFACE);
-    sd_bus_message *message = fake_bus_call(&fixture->fake, ROOT, PROPERTIES, "Set");
+    message = fake_bus_call(&fixture->fake, ROOT, PROPERTIES, "Set");
     assert_true(sd_bus_message_append(message, "ssv", MANAGER, "ReadyCount", "u", 1) >= 0);
     fake_bus_send(&fixture->fake, message);
     bus_expect_error(fixture, ROOT, SD_BUS_ERROR_PROPERTY_READ_ONLY);
@@ -238,6 +246,17 @@ static void test_filters_of_several_members(void **state) {
     bus_expect_reply(fixture, ROOT, "3, [" READY_10 ", " DETECTED_20 "]");
 }
 
+static void test_the_interface_may_be_left_out(void **state) {
+    BusFixture *fixture = *state;
+    bus_two_processes(fixture);
+    sd_bus_message *message = fake_bus_call(&fixture->fake, OWNER, NULL, "GetProcess");
+    assert_true(sd_bus_message_append(message, "u", 10) >= 0);
+    fake_bus_send(&fixture->fake, message);
+    bus_expect_reply(fixture, OWNER, READY_10);
+    fake_bus_send(&fixture->fake, fake_bus_call(&fixture->fake, OWNER, NULL, "Ping"));
+    bus_expect_reply(fixture, OWNER, "");
+}
+
 static void test_calls_that_are_none(void **state) {
     BusFixture *fixture = *state;
     bus_call(fixture, ROOT, "GetProcess"); // without its argument
@@ -293,6 +312,7 @@ int main(void) {
         BUS_TEST(test_filters),
         BUS_TEST(test_a_long_key_is_not_sent_back),
         BUS_TEST(test_filters_of_several_members),
+        BUS_TEST(test_the_interface_may_be_left_out),
         BUS_TEST(test_calls_that_are_none),
         BUS_TEST(test_who_is_not_known_gets_nothing),
     };

@@ -49,36 +49,200 @@ static void test_a_list_of_large_ones_is_collected_between_other_things(void **s
     expect_collected_between_other_things(fixture, ROOT, 200, 6);
 }
 
-static void test_a_list_that_is_too_long(void **state) {
-    BusFixture *fixture = *state;
-    for (pid_t pid = 1; pid <= 1100; pid++)
-        bus_fixture_ready(fixture, bus_fixture_begin(fixture, pid, pid == 1 ? 1000 : 0), 4000);
+static void begin_large(BusFixture *fixture, pid_t first, pid_t count, uid_t uid) {
+    for (pid_t pid = first; pid < first + count; pid++)
+        bus_fixture_ready(fixture, bus_fixture_begin(fixture, pid, uid), 4000);
     bus_forget_signals(fixture);
-    bus_call_list(fixture, ROOT);
-    bus_expect_error(fixture, ROOT, SD_BUS_ERROR_LIMITS_EXCEEDED);
-    bus_call_list(fixture, OWNER);
-    bus_expect_reply(fixture, OWNER, NULL);
 }
 
-static void test_calls_are_bounded(void **state) {
+static void test_a_list_that_is_too_long(void **state) {
+    BusFixture *fixture = *state;
+    begin_large(fixture, 1, BOUND_BUS_LIST / 4000 + 1, 1000);
+    bus_call_list(fixture, OWNER);
+    bus_expect_error(fixture, OWNER, SD_BUS_ERROR_LIMITS_EXCEEDED);
+    // Who sees all has more to see.
+    bus_call_list(fixture, MEMBER);
+    bus_expect_reply(fixture, MEMBER, NULL);
+    begin_large(fixture, 1000, BOUND_BUS_LIST_OF_ALL / 4000, 0);
+    bus_call_list(fixture, ROOT);
+    bus_expect_error(fixture, ROOT, SD_BUS_ERROR_LIMITS_EXCEEDED);
+    bus_call_list_where(fixture, "Uid", "u", NULL, 1000);
+    bus_expect_reply(fixture, ROOT, NULL);
+}
+
+static void test_calls_of_a_client_are_bounded_until_it_is_known(void **state) {
+    BusFixture *fixture = *state;
+    fixture->fake.keeps_questions = true;
+    for (size_t i = 0; i < BOUND_BUS_CALLS_PER_CALLER; i++)
+        bus_call_get(fixture, OWNER, 1);
+    bus_expect_nothing(fixture);
+    assert_int_equal(bus_counters(fixture->bus)->calls, BOUND_BUS_CALLS_PER_CALLER);
+    bus_call_property(fixture, OWNER, "ReadyCount");
+    bus_expect_error(fixture, OWNER, SD_BUS_ERROR_LIMITS_EXCEEDED);
+    assert_int_equal(bus_counters(fixture->bus)->refused, 1);
+    // Others are not the worse for it, and each is asked for once.
+    bus_call_get(fixture, ROOT, 1);
+    bus_expect_nothing(fixture);
+    assert_int_equal(fixture->fake.question_count, 2);
+    fake_bus_answer(&fixture->fake);
+    for (size_t i = 0; i < BOUND_BUS_CALLS_PER_CALLER; i++)
+        bus_expect_error(fixture, OWNER, NO_SUCH_PROCESS);
+    bus_expect_error(fixture, ROOT, NO_SUCH_PROCESS);
+    assert_int_equal(bus_counters(fixture->bus)->calls, 0);
+    // Never again.
+    for (size_t i = 0; i < BOUND_BUS_CALLS_PER_CALLER + 1; i++) {
+        bus_call_property(fixture, OWNER, "ReadyCount");
+        bus_expect_reply(fixture, OWNER, "u 0");
+    }
+    assert_int_equal(fixture->fake.question_count, 0);
+}
+
+static void call_as(BusFixture *fixture, size_t number) {
+    char name[16];
+    snprintf(name, sizeof name, ":3.%zu", number);
+    bus_call_get(fixture, name, 1);
+}
+
+static void test_calls_of_all_clients_are_bounded(void **state) {
     BusFixture *fixture = *state;
     fixture->fake.keeps_questions = true;
     for (size_t i = 0; i < BOUND_BUS_CALLS; i++)
-        bus_call_get(fixture, ROOT, 1);
+        call_as(fixture, i / BOUND_BUS_CALLS_PER_CALLER);
     bus_expect_nothing(fixture);
     assert_int_equal(bus_counters(fixture->bus)->calls, BOUND_BUS_CALLS);
     bus_call_get(fixture, ROOT, 1);
     bus_expect_error(fixture, ROOT, SD_BUS_ERROR_LIMITS_EXCEEDED);
-    bus_call_property(fixture, ROOT, "ReadyCount");
-    bus_expect_error(fixture, ROOT, SD_BUS_ERROR_LIMITS_EXCEEDED);
-    assert_int_equal(bus_counters(fixture->bus)->refused, 2);
     fake_bus_answer(&fixture->fake);
-    for (size_t i = 0; i < BOUND_BUS_CALLS; i++)
-        bus_expect_error(fixture, ROOT, NO_SUCH_PROCESS);
+    bus_forget_signals(fixture);
     assert_int_equal(bus_counters(fixture->bus)->calls, 0);
-    fixture->fake.keeps_questions = false;
-    bus_call_property(fixture, ROOT, "ReadyCount");
-    bus_expect_reply(fixture, ROOT, "u 0");
+}
+
+static void test_who_has_not_called_for_longest_is_forgotten(void **state) {
+    BusFixture *fixture = *state;
+    bus_call_get(fixture, ROOT, 1);
+    bus_expect_error(fixture, ROOT, NO_SUCH_PROCESS);
+    for (size_t i = 0; i < BOUND_BUS_CALLERS; i++) {
+        call_as(fixture, i);
+        bus_fixture_run(fixture);
+    }
+    bus_forget_signals(fixture);
+    fixture->fake.keeps_questions = true;
+    call_as(fixture, 1);
+    bus_fixture_run(fixture);
+    assert_int_equal(fixture->fake.question_count, 0);
+    bus_forget_signals(fixture);
+    bus_call_get(fixture, ROOT, 1);
+    bus_expect_nothing(fixture);
+    assert_int_equal(fixture->fake.question_count, 1);
+    fake_bus_answer(&fixture->fake);
+    bus_expect_error(fixture, ROOT, NO_SUCH_PROCESS);
+}
+
+// The name of the error that the caller gets; "" for none.
+static const char *ask(BusFixture *fixture, const char *caller) {
+    bus_call_property(fixture, caller, "ReadyCount");
+    bus_fixture_run(fixture);
+    sd_bus_message *reply = fake_bus_next(&fixture->fake);
+    assert_non_null(reply);
+    assert_string_equal(sd_bus_message_get_destination(reply), caller);
+    const sd_bus_error *error = sd_bus_message_get_error(reply);
+    return error ? error->name : "";
+}
+
+static void test_what_a_user_is_told_is_bounded(void **state) {
+    BusFixture *fixture = *state;
+    size_t answers = 0;
+    while (strcmp(ask(fixture, OWNER), "") == 0)
+        assert_true(++answers <= BOUND_BUS_BURST / BOUND_BUS_REPLY * 2);
+    assert_string_equal(ask(fixture, OWNER), SD_BUS_ERROR_LIMITS_EXCEEDED);
+    uint64_t refused = bus_counters(fixture->bus)->refused;
+    bus_call_list(fixture, OWNER);
+    bus_expect_error(fixture, OWNER, SD_BUS_ERROR_LIMITS_EXCEEDED);
+    assert_int_equal(bus_counters(fixture->bus)->refused, refused + 1);
+    // Another client of the same user, another user, root.
+    assert_string_equal(ask(fixture, MEMBER), SD_BUS_ERROR_LIMITS_EXCEEDED);
+    assert_string_equal(ask(fixture, STRANGER), "");
+    assert_string_equal(ask(fixture, ROOT), "");
+}
+
+// A few signals that the bus has not taken.
+static void make_backlog(BusFixture *fixture) {
+    fake_bus_pause(&fixture->fake);
+    for (int i = 0; i < 1000; i++) {
+        uint64_t serial = bus_fixture_begin(fixture, 1, 0);
+        bus_fixture_gone(fixture, serial);
+    }
+    assert_int_equal(bus_counters(fixture->bus)->signals_dropped, 0);
+}
+
+static void test_users_wait_for_a_bus_that_does_not_read_and_root_does_not(void **state) {
+    BusFixture *fixture = *state;
+    static const char *const known[] = {OWNER, STRANGER, ROOT};
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(ask(fixture, known[i]), "");
+    make_backlog(fixture);
+    enum { PART = BOUND_BUS_CALLS / BOUND_UID_DIVISOR };
+    for (size_t i = 0; i < PART + 5; i++)
+        bus_call_get(fixture, OWNER, 1);
+    bus_call_get(fixture, STRANGER, 1);
+    bus_call_get(fixture, ROOT, 1);
+    bus_fixture_run(fixture);
+    // Root's reply is made; the others' calls wait, of each user a part.
+    assert_int_equal(bus_counters(fixture->bus)->calls, PART + 1);
+    assert_int_equal(bus_counters(fixture->bus)->refused, 5);
+    fake_bus_resume(&fixture->fake);
+    bus_fixture_run(fixture);
+    assert_int_equal(bus_counters(fixture->bus)->calls, 0);
+    size_t of_owner = 0, before_root = SIZE_MAX;
+    for (sd_bus_message *message; (message = fake_bus_next(&fixture->fake));) {
+        const char *to = sd_bus_message_get_destination(message);
+        of_owner += to && strcmp(to, OWNER) == 0;
+        if (to && strcmp(to, ROOT) == 0)
+            before_root = of_owner;
+    }
+    assert_int_equal(before_root, 0);
+    assert_int_equal(of_owner, PART);
+}
+
+static void test_nothing_of_what_a_caller_sent_is_sent_back(void **state) {
+    BusFixture *fixture = *state;
+    enum { SIZE = 8 << 20 };
+    static char large[SIZE];
+    memset(large, 'a', SIZE - 1);
+    static const char *const members[] = {"Get", "GetAll", "Set"};
+    for (size_t i = 0; i < 6; i++) {
+        sd_bus_message *message = fake_bus_call(&fixture->fake, ROOT, PROPERTIES, members[i % 3]);
+        const char *interface = i < 3 ? large : DISCOVERY_BUS_INTERFACE;
+        int r = sd_bus_message_append(message, "s", i == 4 ? large : interface);
+        if (r >= 0 && i % 3 != 1)
+            r = sd_bus_message_append(message, "s", large);
+        if (r >= 0 && i % 3 == 2)
+            r = sd_bus_message_append(message, "v", "s", large);
+        assert_true(r >= 0);
+        fake_bus_send(&fixture->fake, message);
+        bus_fixture_run(fixture);
+        const sd_bus_error *error = sd_bus_message_get_error(fake_bus_next(&fixture->fake));
+        assert_non_null(error);
+        assert_true(strlen(error->message) < 64);
+    }
+}
+
+// sd-bus would look up each of the path's prefixes, copied anew.
+static void test_a_long_path_is_not_looked_up(void **state) {
+    BusFixture *fixture = *state;
+    static char path[64001];
+    for (size_t i = 0; i + 1 < sizeof path; i += 2)
+        memcpy(path + i, "/a", 2);
+    sd_bus_message *message;
+    assert_true(sd_bus_message_new_method_call(fixture->fake.connection, &message,
+                                               DISCOVERY_BUS_NAME, path, DISCOVERY_BUS_INTERFACE,
+                                               "GetStatus") >= 0);
+    assert_true(sd_bus_message_set_sender(message, ROOT) >= 0);
+    fake_bus_send(&fixture->fake, message);
+    bus_fixture_run(fixture);
+    const sd_bus_error *error = sd_bus_message_get_error(fake_bus_next(&fixture->fake));
+    assert_string_equal(error->name, SD_BUS_ERROR_UNKNOWN_OBJECT);
+    assert_string_equal(error->message, "There is no such object.");
 }
 
 static void test_lists_wait_for_a_bus_that_does_not_read_and_are_bounded(void **state) {
@@ -106,31 +270,37 @@ static void test_lists_wait_for_a_bus_that_does_not_read_and_are_bounded(void **
         bus_fixture_gone(fixture, serial);
     }
     fake_bus_answer(&fixture->fake);
-    // The loop rests, and lists wait up to their bounds; the last is root's.
+    // The loop rests, and all wait.
     bus_fixture_run(fixture);
-    size_t others = BOUND_BUS_LISTS - BOUND_BUS_LISTS / BOUND_ROOT_DIVISOR;
-    assert_int_equal(bus_counters(fixture->bus)->calls, others + 1);
-    assert_int_equal(bus_counters(fixture->bus)->refused,
-                     3 + (BOUND_BUS_LISTS_PER_UID + BOUND_BUS_LISTS - 1 - others));
+    assert_int_equal(bus_counters(fixture->bus)->calls,
+                     BOUND_BUS_LISTS_PER_UID + 3 + BOUND_BUS_LISTS);
+    assert_int_equal(bus_counters(fixture->bus)->refused, 0);
     // A call meanwhile gets no reply.
-    uint64_t refused = bus_counters(fixture->bus)->refused;
     bus_call_get(fixture, ROOT, 1);
     bus_fixture_run(fixture);
-    assert_int_equal(bus_counters(fixture->bus)->refused, refused + 1);
+    assert_int_equal(bus_counters(fixture->bus)->refused, 1);
 
     fake_bus_resume(&fixture->fake);
     bus_fixture_run(fixture);
     assert_int_equal(bus_counters(fixture->bus)->calls, 0);
-    sd_bus_message *message, *last = NULL;
-    size_t of_first = 0;
-    while ((message = fake_bus_next(&fixture->fake))) {
+    size_t of_first = 0, lists = 0;
+    const char *first = NULL;
+    for (sd_bus_message *message; (message = fake_bus_next(&fixture->fake));) {
         const char *to = sd_bus_message_get_destination(message);
-        of_first += to && strcmp(to, names[0]) == 0 && !sd_bus_message_get_error(message);
-        last = message;
+        if (!to || sd_bus_message_get_error(message))
+            continue;
+        assert_string_equal(sd_bus_message_get_signature(message, true), "taa{sv}");
+        lists++;
+        of_first += strcmp(to, names[0]) == 0;
+        if (!first)
+            first = to;
     }
+    assert_string_equal(first, ROOT);
     assert_int_equal(of_first, BOUND_BUS_LISTS_PER_UID);
-    assert_string_equal(sd_bus_message_get_destination(last), ROOT);
-    assert_string_equal(sd_bus_message_get_signature(last, true), "taa{sv}");
+    // A part of all is kept for root, whose list counts as well as others'.
+    assert_int_equal(lists, BOUND_BUS_LISTS - BOUND_BUS_LISTS / BOUND_ROOT_DIVISOR + 1);
+    assert_int_equal(bus_counters(fixture->bus)->refused,
+                     1 + BOUND_BUS_LISTS_PER_UID + 3 + BOUND_BUS_LISTS - lists);
 }
 
 static void test_calls_end_with_their_connection(void **state) {
@@ -169,7 +339,13 @@ int main(void) {
         BUS_TEST(test_looking_at_many_is_done_between_other_things),
         BUS_TEST(test_a_list_of_large_ones_is_collected_between_other_things),
         BUS_TEST(test_a_list_that_is_too_long),
-        BUS_TEST(test_calls_are_bounded),
+        BUS_TEST(test_calls_of_a_client_are_bounded_until_it_is_known),
+        BUS_TEST(test_calls_of_all_clients_are_bounded),
+        BUS_TEST(test_who_has_not_called_for_longest_is_forgotten),
+        BUS_TEST(test_what_a_user_is_told_is_bounded),
+        BUS_TEST(test_users_wait_for_a_bus_that_does_not_read_and_root_does_not),
+        BUS_TEST(test_nothing_of_what_a_caller_sent_is_sent_back),
+        BUS_TEST(test_a_long_path_is_not_looked_up),
         BUS_TEST(test_lists_wait_for_a_bus_that_does_not_read_and_are_bounded),
         BUS_TEST(test_calls_end_with_their_connection),
         BUS_TEST(test_the_end_with_calls_under_way),

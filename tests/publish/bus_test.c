@@ -187,6 +187,21 @@ static void test_a_bus_that_does_not_read_costs_no_more_than_its_queue(void **st
     assert_int_equal(last, sequence + 1);
 }
 
+static void test_a_bus_that_stands_still_gets_another_connection(void **state) {
+    BusFixture *fixture = *state;
+    fake_bus_pause(&fixture->fake);
+    fill(fixture);
+    uint64_t dropped = bus_counters(fixture->bus)->signals_dropped;
+    fake_bus_name(&fixture->fake, "NameAcquired"); // something happens
+    bus_fixture_wait_connection(fixture, 2);
+    // What the first had not taken is told by none, and is counted.
+    assert_int_equal(bus_counters(fixture->bus)->signals_dropped - dropped, BOUND_BUS_QUEUE);
+    bus_expect_nothing(fixture);
+    assert_true(is_told(fixture, 2));
+    bus_call_property(fixture, ROOT, "ReadyCount");
+    bus_expect_reply(fixture, ROOT, "u 0");
+}
+
 static void test_the_end_does_not_wait_for_the_bus(void **state) {
     BusFixture *fixture = *state;
     fake_bus_pause(&fixture->fake);
@@ -213,6 +228,7 @@ int main(void) {
         BUS_TEST(test_a_bus_that_never_lasts_is_asked_less_and_less),
         BUS_TEST_ALONE(test_an_address_that_is_none),
         BUS_TEST(test_a_bus_that_does_not_read_costs_no_more_than_its_queue),
+        BUS_TEST(test_a_bus_that_stands_still_gets_another_connection),
         BUS_TEST(test_the_end_does_not_wait_for_the_bus),
         BUS_TEST(test_no_descriptors_are_taken),
     };

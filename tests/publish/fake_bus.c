@@ -3,6 +3,7 @@
 #include "fake_bus.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,13 +112,24 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
     return 1;
 }
 
+static void drop_questions(FakeBus *bus) {
+    while (bus->question_count > 0)
+        sd_bus_message_unref(bus->questions[--bus->question_count]);
+}
+
 static int on_listen(sd_event_source *source, int fd, uint32_t events, void *userdata) {
     FakeBus *bus = userdata;
     (void)source;
     (void)events;
     int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     assert_true(connection >= 0);
-    assert_null(bus->connection);
+    if (bus->connection) { // has been closed by the daemon, which the bus has not seen
+        struct pollfd end = {.fd = sd_bus_get_fd(bus->connection)};
+        assert_int_equal(poll(&end, 1, 0), 1);
+        assert_true(end.revents & POLLHUP);
+        drop_questions(bus);
+        bus->connection = sd_bus_close_unref(bus->connection);
+    }
     bus->connections++;
     assert_true(sd_bus_new(&bus->connection) >= 0);
     assert_true(sd_bus_set_fd(bus->connection, connection, connection) >= 0);
@@ -146,11 +158,6 @@ void fake_bus_listen(FakeBus *bus) {
     assert_int_equal(listen(bus->fd, 8), 0);
     assert_int_equal(sd_event_add_io(bus->event, &bus->listen, bus->fd, EPOLLIN, on_listen, bus),
                      0);
-}
-
-static void drop_questions(FakeBus *bus) {
-    while (bus->question_count > 0)
-        sd_bus_message_unref(bus->questions[--bus->question_count]);
 }
 
 void fake_bus_disconnect(FakeBus *bus, bool ends) {
