@@ -17,15 +17,20 @@ int discover_mapping(struct syscall_enter *ctx) {
     __s32 fd = (__s32)ctx->arguments[4];
     if (fd < 0 || (flags & MAP_ANONYMOUS))
         return 0;
-
-    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-    struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-    if ((__u32)fd >= BPF_CORE_READ(table, max_fds))
-        return 0;
-    struct file *file = NULL;
-    bpf_probe_read_kernel(&file, sizeof file, BPF_CORE_READ(table, fd) + fd);
+    struct file *file = signal_file(fd);
     if (file)
         signal_mapping(file, (__u32)ctx->arguments[2], flags);
+    return 0;
+}
+
+// Runtimes before 10.0.5 map nothing: for them this is the moment. The entry, although the port
+// opens only now, since a program on the way out of a syscall as well would cost every syscall of
+// the host as much again.
+SEC("tracepoint/syscalls/sys_enter_listen")
+int discover_listen(struct syscall_enter *ctx) {
+    struct file *file = signal_file((__s32)ctx->arguments[0]);
+    if (file)
+        signal_listen(file);
     return 0;
 }
 

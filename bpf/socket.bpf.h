@@ -33,24 +33,29 @@ static __always_inline enum socket_match socket_name(struct sock *sk) {
     return NAME_BEGINS_WITH(name, DISCOVERY_SOCKET_PREFIX) ? SOCKET_FULL : SOCKET_CUT;
 }
 
+// NULL where the file is no Unix stream socket.
+static __always_inline struct sock *socket_of(struct file *file) {
+    if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+        return NULL;
+    struct socket *socket = BPF_CORE_READ(file, private_data);
+    if (!socket || BPF_CORE_READ(socket, type) != SOCK_STREAM)
+        return NULL;
+    struct sock *sk = BPF_CORE_READ(socket, sk);
+    return sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX ? sk : NULL;
+}
+
 // Whether the file is a listening diagnostic socket of this very process: the one that called
 // listen() is its owner (SO_PEERCRED would name it), a child that inherited the descriptor is not.
 static __always_inline enum socket_match socket_match(struct file *file, struct pid *owner) {
-    if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
-        return SOCKET_OTHER;
-    struct socket *socket = BPF_CORE_READ(file, private_data);
-    if (!socket || BPF_CORE_READ(socket, type) != SOCK_STREAM)
-        return SOCKET_OTHER;
-    struct sock *sk = BPF_CORE_READ(socket, sk);
-    if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX ||
-        BPF_CORE_READ(sk, __sk_common.skc_state) != TCP_LISTEN)
+    struct sock *sk = socket_of(file);
+    if (!sk || BPF_CORE_READ(sk, __sk_common.skc_state) != TCP_LISTEN)
         return SOCKET_OTHER;
     if (bpf_core_field_exists(sk->sk_peer_pid) && BPF_CORE_READ(sk, sk_peer_pid) != owner)
         return SOCKET_OTHER;
     return socket_name(sk);
 }
 
-// Inode and path, as bound, of a file that socket_match() accepted.
+// Inode and path, as bound, of a file whose socket_name() matched.
 static __always_inline void socket_describe(struct discovery_record *record, struct file *file) {
     struct socket *socket = BPF_CORE_READ(file, private_data);
     struct unix_sock *sk = (struct unix_sock *)BPF_CORE_READ(socket, sk);

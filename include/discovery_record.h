@@ -21,6 +21,8 @@ enum discovery_record_kind {
     DISCOVERY_RECORD_SCAN = 2,
     // A followed process called execve; exec_count is the new one.
     DISCOVERY_RECORD_EXEC = 3,
+    // The process calls listen() on a socket that is bound to a diagnostic socket's name.
+    DISCOVERY_RECORD_LISTEN = 4,
 };
 
 #define DISCOVERY_COMMAND_SIZE 16     // TASK_COMM_LEN, with its NUL

@@ -114,6 +114,25 @@ void check_machine(const Source *source, CheckItems *items) {
     check_resources(items);
 }
 
+static void add_process(pid_t pid, const char *command, const StatusText *status, char run_state,
+                        CheckItems *items) {
+    char own_pid[64] = "";
+    if (status->namespace_pid > 0 && status->namespace_pid != pid)
+        snprintf(own_pid, sizeof own_pid, ", pid %d in its own pid namespace",
+                 status->namespace_pid);
+    if (run_state == 'T')
+        check_add(items, "process", false,
+                  "%s, run state T%s: stopped, it answers when it goes on (kill -CONT %d)", command,
+                  own_pid, pid);
+    else if (run_state == 't')
+        check_add(items, "process", false,
+                  "%s, run state t%s: stopped by a debugger, it answers when that lets it go on "
+                  "(TracerPid in /proc/%d/status)",
+                  command, own_pid, pid);
+    else
+        check_add(items, "process", true, "%s, run state %c%s", command, run_state, own_pid);
+}
+
 // Read here are only comm and status: the rest of /proc/PID a process can make block.
 int check_process_begin(pid_t pid, CheckItems *items, uid_t *ret_uid) {
     _cleanup_close_ int directory = -1;
@@ -126,13 +145,23 @@ int check_process_begin(pid_t pid, CheckItems *items, uid_t *ret_uid) {
         procfs_text_status(text, &status) < 0 || procfs_text_status_life(text, &life) < 0)
         return -ESRCH;
 
-    _cleanup_free_ char *command = NULL;
+    _cleanup_free_ char *escaped = NULL;
     if (procfs_read(directory, "comm", text, sizeof text, &size) >= 0)
-        command = text_escape(text, size > 0 ? size - 1 : 0);
-    check_add(items, "process", life.run_state != 'Z', "%s, run state %c", command ? command : "?",
-              life.run_state);
+        escaped = text_escape(text, size > 0 ? size - 1 : 0);
+    const char *command = escaped ? escaped : "?";
     *ret_uid = status.uid;
-    return 0;
+    if (status.tgid != pid)
+        check_add(items, "process", false, "%s is a thread of process %d: check that", command,
+                  status.tgid);
+    else if (life.run_state == 'Z')
+        check_add(items, "process", false, "%s: its main thread has ended (a zombie)", command);
+    else if (!life.has_memory)
+        check_add(items, "process", false, "%s is a kernel thread, or it is ending", command);
+    else {
+        add_process(pid, command, &status, life.run_state, items);
+        return CHECK_GOES_ON;
+    }
+    return CHECK_ENDED;
 }
 
 static void add_mapping(int protection, bool answered, CheckItems *items) {
@@ -144,19 +173,37 @@ static void add_mapping(int protection, bool answered, CheckItems *items) {
         check_add(items, "mapping", true, "%s " DISCOVERY_MAPPING_NAME, shown);
     } else {
         check_add(items, "mapping", false,
-                  "no mapping named " DISCOVERY_MAPPING_NAME
-                  " was seen: not .NET, a runtime before 10.0.5, its diagnostics are off, or its "
-                  "maps cannot be read");
+                  "none named " DISCOVERY_MAPPING_NAME " was seen: no runtime from 10.0.5 on has "
+                  "its port open, or maps cannot be read");
     }
 }
 
-static void add_socket(const Facts *facts, const char *missing, CheckItems *items) {
-    if (!facts || !facts->socket_path) {
-        check_add(items, "socket", false, "%s", missing ? missing : "no listening socket found");
-        return;
-    }
-    _cleanup_free_ char *path = text_escape(facts->socket_path, strlen(facts->socket_path));
-    check_add(items, "socket", true, "%s", path ? path : "?");
+// Why it listens nowhere, as far as its mappings and a name in /tmp show. What was set for it only
+// its environment tells, which is left to those who may read it.
+static void add_no_socket(pid_t pid, const char *what, const Facts *facts, CheckItems *items) {
+    _cleanup_free_ char *taken = NULL;
+    if (facts->taken_path)
+        taken = text_escape(facts->taken_path, strlen(facts->taken_path));
+    if (taken)
+        check_add(items, "socket", false,
+                  "%s; the name of its default socket is taken: %s. Remove that file, if nobody "
+                  "listens there, and start the process again",
+                  what, taken);
+    else if (facts->protection != PROTECTION_UNKNOWN)
+        check_add(items, "socket", false,
+                  "%s; the mapping came with a fork from its parent, or its port was closed", what);
+    else if (facts->runtime)
+        check_add(items, "socket", false,
+                  "%s; it runs .NET (%s), so its port is off or could not be opened: look in "
+                  "/proc/%d/environ for EnableDiagnostics, and for a TMPDIR that is missing, not "
+                  "writable or longer than 93 bytes",
+                  what, facts->runtime, pid);
+    else
+        check_add(items, "socket", false,
+                  "%s; it maps nothing of a runtime: it is not .NET, its maps cannot be read, or "
+                  "it is NativeAOT and its port is off (EventSourceSupport, EnableDiagnostics) or "
+                  "had no place (TMPDIR)",
+                  what);
 }
 
 static void add_answer(const Facts *facts, CheckItems *items) {
@@ -169,57 +216,68 @@ static void add_answer(const Facts *facts, CheckItems *items) {
     check_add(items, "answer", true, "runtime %s", version ? version : "?");
 }
 
-// The step at which an attempt ended; the steps before it went well.
-static void add_steps(Outcome outcome, const char *detail, const Facts *facts, CheckItems *items) {
-    const char *what = detail ? detail : "no detail";
-    switch (outcome) {
-    case OUTCOME_ANSWERED:
-        add_socket(facts, NULL, items);
+typedef enum Stage {
+    AT_PATH,
+    AT_CONNECTION,
+    AT_OWNER,
+    AT_ANSWER,
+    AT_END,
+} Stage;
+
+// Where an attempt with a socket to ask ended, and what to do; the stages before went well.
+static const struct {
+    Stage stage;
+    const char *remedy;
+} ends[OUTCOME_COUNT_] = {
+    [OUTCOME_ANSWERED] = {AT_END, ""},
+    [OUTCOME_NO_SOCKET] = {AT_PATH, "; a runtime makes its socket once: start the process again"},
+    [OUTCOME_PERMISSION_DENIED] = {AT_PATH, "; a check without a pid tells what the daemon lacks"},
+    [OUTCOME_REFUSED] = {AT_CONNECTION, "; no runtime that runs does that: what is there is "
+                                        "another's, or was left behind"},
+    [OUTCOME_HUNG_UP] = {AT_CONNECTION, "; no diagnostic port does that"},
+    [OUTCOME_NOT_OWNER] = {AT_OWNER, "; if the two share a folder, give each a TMPDIR of its own"},
+    [OUTCOME_TIMEOUT] = {AT_ANSWER, "; a runtime answers one client at a time: ss -xp tells who is "
+                                    "connected"},
+    [OUTCOME_PROTOCOL_ERROR] = {AT_ANSWER, "; what listens there is no diagnostic port"},
+};
+
+static void add_stages(pid_t pid, Outcome outcome, const char *what, const Facts *facts,
+                       CheckItems *items) {
+    static const char *const names[] = {"path", "connection", "owner", "answer"};
+    Stage stage = ends[outcome].stage;
+    _cleanup_free_ char *path = text_escape(facts->socket_path, strlen(facts->socket_path));
+    check_add(items, "socket", true, "%s", path ? path : "?");
+    if (stage > AT_PATH)
+        check_add(items, "path", true, "/proc/%d/root%s", pid, path ? path : "?");
+    if (stage > AT_OWNER)
         check_add(items, "owner", true, "the process itself listens there");
+    if (stage == AT_END)
         add_answer(facts, items);
-        break;
-    case OUTCOME_NO_SOCKET:
-        add_socket(NULL, what, items);
-        break;
-    case OUTCOME_NOT_OWNER:
-        add_socket(facts, NULL, items);
-        check_add(items, "owner", false, "%s", what);
-        break;
-    case OUTCOME_TIMEOUT:
-    case OUTCOME_PROTOCOL_ERROR:
-        if (!facts || !facts->socket_path) {
-            add_socket(NULL, what, items);
-            break;
-        }
-        add_socket(facts, NULL, items);
-        check_add(items, "owner", true, "the process itself listens there");
-        check_add(items, "answer", false, "%s", what);
-        break;
-    case OUTCOME_REFUSED:
-    case OUTCOME_HUNG_UP:
-    case OUTCOME_PERMISSION_DENIED:
-        if (!facts || !facts->socket_path) {
-            add_socket(NULL, what, items);
-            break;
-        }
-        add_socket(facts, NULL, items);
-        check_add(items, "connection", false, "%s", what);
-        break;
-    case OUTCOME_VANISHED:
-        check_add(items, "process", false, "it ended meanwhile");
-        break;
-    case OUTCOME_NOT_TRIED:
-    case OUTCOME_COUNT_:
-        check_add(items, "connection", false, "the daemon could not try: %s", what);
-        break;
-    }
+    else
+        check_add(items, names[stage], false, "%s%s", what, ends[outcome].remedy);
 }
 
-void check_process_probed(Outcome outcome, const char *detail, const Facts *facts,
+// `looked`: its mappings were searched for a runtime.
+static void add_outcome(pid_t pid, Outcome outcome, const char *detail, const Facts *facts,
+                        bool looked, CheckItems *items) {
+    const char *what = detail ? detail : "no detail";
+    if (outcome == OUTCOME_VANISHED)
+        check_add(items, "process", false, "it ended meanwhile");
+    else if (outcome == OUTCOME_NOT_TRIED)
+        check_add(items, "connection", false, "the daemon could not try: %s", what);
+    else if (facts && facts->socket_path)
+        add_stages(pid, outcome, what, facts, items);
+    else if (outcome == OUTCOME_NO_SOCKET && looked)
+        add_no_socket(pid, what, facts, items);
+    else
+        check_add(items, "socket", false, "%s", what);
+}
+
+void check_process_probed(pid_t pid, Outcome outcome, const char *detail, const Facts *facts,
                           CheckItems *items) {
     if (facts)
         add_mapping(facts->protection, outcome == OUTCOME_ANSWERED, items);
-    add_steps(outcome, detail, facts, items);
+    add_outcome(pid, outcome, detail, facts, facts, items);
 }
 
 void check_process_known(const Process *process, CheckItems *items) {
@@ -234,14 +292,15 @@ void check_process_known(const Process *process, CheckItems *items) {
     };
     _Static_assert(ELEMENTS_OF(outcomes) == REASON_COUNT_, "a reason has no outcome");
 
+    check_add(items, "signal", true, "%s", signal_kind_to_string(process->signal));
     // Before the first attempt has ended nobody has looked for it.
     if (process->protection != PROTECTION_UNKNOWN || process->traits.facts)
         add_mapping(process->protection, process->traits.state == STATE_READY, items);
-    check_add(items, "signal", true, "%s", signal_kind_to_string(process->signal));
     if (process->traits.state == STATE_DETECTED)
         check_add(items, "answer", false, "not yet; attempts go on");
     else
-        add_steps(outcomes[process->reason], process->detail, process->traits.facts, items);
+        add_outcome(process->key.pid, outcomes[process->reason], process->detail,
+                    process->traits.facts, false, items);
 }
 
 int check_print(const CheckItems *items) {

@@ -14,12 +14,14 @@ void check_add(CheckItems *items, const char *name, bool ok, const char *detail,
 // Kernel, privileges, /proc, programs, descriptors, group.
 void check_machine(const Source *source, CheckItems *items);
 
-// Whether a process lives, and its effective uid. Never blocks. -ESRCH: there is no such process.
+// Whether a process lives, and its effective uid. CHECK_ENDED: nothing further can be asked about
+// it. Never blocks. -ESRCH: there is no such process.
+typedef enum CheckBegun { CHECK_GOES_ON, CHECK_ENDED } CheckBegun;
 int check_process_begin(pid_t pid, CheckItems *items, uid_t *ret_uid);
 // What is known already of a followed process.
 void check_process_known(const Process *process, CheckItems *items);
 // What an attempt made for the check found.
-void check_process_probed(Outcome outcome, const char *detail, const Facts *facts,
+void check_process_probed(pid_t pid, Outcome outcome, const char *detail, const Facts *facts,
                           CheckItems *items);
 
 // Writes the items as the JSON object that Check returns, on standard output.

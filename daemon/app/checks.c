@@ -15,7 +15,8 @@
 
 typedef struct Check {
     struct Check *next;
-    uint64_t serial;
+    uint64_t serial; // of the attempt or life it waits for; 0: about to be answered
+    pid_t pid;
     uint64_t token;
     CheckItems items;
 } Check;
@@ -51,48 +52,63 @@ int checks_new(ProbePool *probes, const Registry *registry, const Source *source
     return 0;
 }
 
+// A life's is the registry's to cancel.
+static void cancel_attempt(Checks *checks, const Check *check) {
+    if (check->serial >= CHECK_SERIAL)
+        probe_cancel(checks->probes, check->serial);
+}
+
 void checks_free(Checks *checks) {
     if (!checks)
         return;
     for (Check *check; (check = checks->list);) {
         checks->list = check->next;
-        probe_cancel(checks->probes, check->serial);
+        cancel_attempt(checks, check);
         check_free(check);
     }
     free(checks);
+}
+
+static int ask(Checks *checks, Check *check, uid_t uid) {
+    if (checks->registry)
+        check_add(&check->items, "signal", false,
+                  "none was seen, so it is not listed; it will be where it answers this check");
+    check->serial = ++checks->last_serial;
+    ProbeTarget target = {
+        .key = {.pid = check->pid,
+                .start_ticks = START_TICKS_UNKNOWN,
+                .exec_count = EXEC_COUNT_UNKNOWN},
+        .uid = uid,
+        .socket_hint = "",
+        .wants_protection = true,
+    };
+    return probe_start(checks->probes, check->serial, &target);
 }
 
 static int check_process(Checks *checks, pid_t pid, uint64_t token) {
     _cleanup_(check_freep) Check *check = calloc(1, sizeof *check);
     if (!check)
         return -ENOMEM;
+    check->token = token;
+    check->pid = pid;
     uid_t uid;
     int r = check_process_begin(pid, &check->items, &uid);
     if (r < 0)
         return r;
 
     const Process *known = checks->registry ? registry_find_pid(checks->registry, pid) : NULL;
-    if (known) {
-        check_process_known(known, &check->items);
+    if (known && registry_is_probing(checks->registry, known->serial)) {
+        check->serial = known->serial;
+    } else if (known || r == CHECK_ENDED) {
+        if (known)
+            check_process_known(known, &check->items);
         checks->done(checks->userdata, token, &check->items);
         return 0;
+    } else {
+        r = ask(checks, check, uid);
+        if (r < 0)
+            return r;
     }
-    if (checks->registry)
-        check_add(&check->items, "signal", false,
-                  "none, so it is not listed: without the mapping a process is found when the "
-                  "daemon starts; asked for this check");
-
-    check->serial = ++checks->last_serial;
-    check->token = token;
-    ProbeTarget target = {
-        .key = {.pid = pid, .start_ticks = START_TICKS_UNKNOWN, .exec_count = EXEC_COUNT_UNKNOWN},
-        .uid = uid,
-        .socket_hint = "",
-        .wants_protection = true,
-    };
-    r = probe_start(checks->probes, check->serial, &target);
-    if (r < 0)
-        return r;
     check->next = checks->list;
     checks->list = TAKE_PTR(check);
     return 0;
@@ -114,26 +130,60 @@ void checks_cancel(Checks *checks, uint64_t token) {
             continue;
         _cleanup_(check_freep) Check *check = *link;
         *link = check->next;
-        probe_cancel(checks->probes, check->serial);
+        cancel_attempt(checks, check);
         return;
     }
 }
 
-bool checks_take(Checks *checks, Input *input) {
+// Takes the check out of the list.
+static void answer(Checks *checks, Check **link) {
+    _cleanup_(check_freep) Check *check = *link;
+    *link = check->next;
+    checks->done(checks->userdata, check->token, &check->items);
+}
+
+int checks_take(Checks *checks, Input *input) {
     if (input->kind != INPUT_PROBED || input->probed.serial < CHECK_SERIAL)
-        return false;
+        return CHECKS_NOT_THEIRS;
+    bool found = false;
     for (Check **link = &checks->list; *link; link = &(*link)->next) {
-        if ((*link)->serial != input->probed.serial)
+        Check *check = *link;
+        if (check->serial != input->probed.serial)
             continue;
-        _cleanup_(check_freep) Check *check = *link;
-        *link = check->next;
-        check_process_probed(input->probed.outcome, input->probed.detail, input->probed.facts,
-                             &check->items);
-        checks->done(checks->userdata, check->token, &check->items);
+        found = input->probed.outcome == OUTCOME_ANSWERED && checks->registry &&
+                !registry_find_pid(checks->registry, check->pid);
+        check_process_probed(check->pid, input->probed.outcome, input->probed.detail,
+                             input->probed.facts, &check->items);
+        answer(checks, link);
         break;
     }
     input_done(input);
-    return true;
+    return found ? CHECKS_FOUND : CHECKS_TAKEN;
+}
+
+// The next that is to be answered; NULL: none.
+static Check **next_settled(Checks *checks) {
+    for (Check **link = &checks->list; *link; link = &(*link)->next) {
+        if ((*link)->serial == 0)
+            return link;
+    }
+    return NULL;
+}
+
+void checks_settle(Checks *checks, uint64_t serial) {
+    const Process *known = registry_find(checks->registry, serial);
+    for (Check *check = checks->list; check; check = check->next) {
+        if (check->serial != serial)
+            continue;
+        if (known)
+            check_process_known(known, &check->items);
+        else
+            check_add(&check->items, "process", false, "it ended meanwhile");
+        check->serial = 0;
+    }
+    // Whoever is answered may begin or cancel others.
+    for (Check **link; (link = next_settled(checks));)
+        answer(checks, link);
 }
 
 typedef struct Alone {

@@ -1,5 +1,5 @@
 // Check calls under way: a check of a process that nobody follows takes an attempt of its own, and
-// is answered when that has ended.
+// is answered when that has ended; one of a process that is being asked waits for that attempt.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -24,8 +24,13 @@ int checks_start(Checks *checks, pid_t pid, uint64_t token);
 // Its client has gone. Not having it is no error.
 void checks_cancel(Checks *checks, uint64_t token);
 
-// True where the attempt of this serial belongs to a check; its input is then taken.
-bool checks_take(Checks *checks, Input *input);
+// CHECKS_NOT_THEIRS: the attempt is a life's, and its input untouched. CHECKS_FOUND: it answered,
+// and nobody follows it.
+typedef enum ChecksTaken { CHECKS_NOT_THEIRS, CHECKS_TAKEN, CHECKS_FOUND } ChecksTaken;
+int checks_take(Checks *checks, Input *input);
+
+// The attempt at this life, or the life itself, has ended, as the registry now has it.
+void checks_settle(Checks *checks, uint64_t serial);
 
 // --check: runs one check without a daemon and prints it. The process's exit status: 0 all is well,
 // 1 not all, 3 there is no such process.

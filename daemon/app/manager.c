@@ -48,6 +48,7 @@ struct Manager {
 };
 
 static void take_input(Manager *manager, Input *input);
+static void take_probe_input(void *userdata, Input *input);
 
 static void rescan(Manager *manager) {
     int r = source_rescan(manager->source);
@@ -89,18 +90,21 @@ static void route(Manager *manager, const Action *action) {
             .key = action->key,
             .uid = process->traits.uid,
             .socket_hint = process->socket_hint,
-            .wants_protection = process->protection == PROTECTION_UNKNOWN,
+            // Where it is about to listen its mapping is yet to come, and to be told of.
+            .wants_protection =
+                process->signal == SIGNAL_SCAN && process->protection == PROTECTION_UNKNOWN,
         };
         int r = probe_start(manager->probes, action->serial, &target);
         if (r < 0) {
             Input input = {.kind = INPUT_PROBED,
                            .probed = {.serial = action->serial, .outcome = OUTCOME_NOT_TRIED}};
-            take_input(manager, &input);
+            take_probe_input(manager, &input);
         }
         break;
     }
     case ACTION_CANCEL:
         probe_cancel(manager->probes, action->serial);
+        checks_settle(manager->checks, action->serial);
         break;
     case ACTION_RESCAN:
         rescan(manager);
@@ -140,8 +144,19 @@ static void take_source_input(void *userdata, Input *input) {
 
 static void take_probe_input(void *userdata, Input *input) {
     Manager *manager = userdata;
-    if (!checks_take(manager->checks, input))
+    uint64_t serial = input->probed.serial;
+    switch ((ChecksTaken)checks_take(manager->checks, input)) {
+    case CHECKS_NOT_THEIRS:
         take_input(manager, input);
+        checks_settle(manager->checks, serial);
+        break;
+    case CHECKS_FOUND:
+        // A scan tells of it all that an event would have.
+        rescan(manager);
+        break;
+    case CHECKS_TAKEN:
+        break;
+    }
 }
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -167,6 +182,11 @@ static void answer_check(void *userdata, uint64_t token, const CheckItems *items
 
 static int start_check(void *userdata, pid_t pid, uint64_t token) {
     Manager *manager = userdata;
+    const Process *known = pid > 0 ? registry_find_pid(manager->registry, pid) : NULL;
+    if (known) {
+        Input input = {.kind = INPUT_ASKED, .asked = known->serial};
+        take_input(manager, &input);
+    }
     return checks_start(manager->checks, pid, token);
 }
 

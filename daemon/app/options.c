@@ -23,8 +23,8 @@ static const char help[] =
     "     --socket=PATH                 Status socket\n"
     "                                   (default " DISCOVERY_SOCKET_PATH ")\n"
     "     --log-level=LEVEL             err, warning, notice, info (default) or debug\n"
-    "     --without=PROGRAM             Leave out a kernel program: mapping, exec or scan\n"
-    "                                   (may be given more than once)\n"
+    "     --without=PROGRAM             Leave out a kernel program: mapping, listen,\n"
+    "                                   exec or scan (may be given more than once)\n"
     "     --max-processes=N             Processes followed at once (default %d);\n"
     "                                   a quarter of it for one uid other than 0, an\n"
     "                                   eighth for uid 0 alone\n"
@@ -109,6 +109,7 @@ static int parse_log_level(const char *value) {
 static int parse_without(const char *value, Options *options) {
     static const char *const names[] = {
         [PROGRAM_MAPPING] = "mapping",
+        [PROGRAM_LISTEN] = "listen",
         [PROGRAM_EXEC] = "exec",
         [PROGRAM_SCAN] = "scan",
     };
@@ -119,7 +120,7 @@ static int parse_without(const char *value, Options *options) {
             return 0;
         }
     }
-    return fail("without", value, "mapping, exec or scan");
+    return fail("without", value, "mapping, listen, exec or scan");
 }
 
 static int parse_ring_size(const char *value, Options *options) {

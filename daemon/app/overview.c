@@ -83,7 +83,8 @@ static void collect_programs(const Overview *overview, Status *ret) {
         if (!programs[i].attached)
             degrade(ret, programs[i].detail);
     }
-    ret->mechanism = programs[PROGRAM_MAPPING].attached ? "syscall-tracepoint" : "scan-at-start";
+    bool notices = programs[PROGRAM_MAPPING].attached || programs[PROGRAM_LISTEN].attached;
+    ret->mechanism = notices ? "syscall-tracepoint" : "scan-at-start";
 }
 
 void overview_init(Overview *overview, const Source *source, const Registry *registry,

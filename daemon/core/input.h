@@ -36,6 +36,7 @@ typedef enum InputKind {
     INPUT_EXEC,   // a process called execve; key.exec_count is the new one
     INPUT_EXIT,   // a process ended, or is not followed: not_followed tells which
     INPUT_PROBED, // an attempt ended
+    INPUT_ASKED,  // somebody asks about a process
     INPUT_TIMER,  // registry_next_deadline() has come
 } InputKind;
 
@@ -44,6 +45,7 @@ typedef struct Input {
     union {
         Signal signal;
         ProcessKey exec;
+        uint64_t asked; // serial
         struct {
             uint64_t serial;
             bool not_followed; // the daemon lacked what it takes; the process may well live

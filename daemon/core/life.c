@@ -44,9 +44,9 @@ void life_free(Life *life) {
     free(life);
 }
 
-bool life_merge(Life *life, const Signal *signal) {
+LifeNews life_merge(Life *life, const Signal *signal) {
     Process *process = &life->process;
-    bool changed = false;
+    LifeNews news = LIFE_NEWS_NONE;
 
     if (process->key.exec_count == EXEC_COUNT_UNKNOWN)
         process->key.exec_count = signal->key.exec_count;
@@ -56,18 +56,19 @@ bool life_merge(Life *life, const Signal *signal) {
         memcpy(process->socket_hint, signal->socket_path, SOCKET_PATH_SIZE);
     if (process->protection == PROTECTION_UNKNOWN && signal->protection != PROTECTION_UNKNOWN) {
         process->protection = signal->protection;
-        changed = true;
+        // A runtime that has just listened maps the name right after: no event of its own for that.
+        news = process->traits.state == STATE_DETECTED ? LIFE_NEWS_LATER : LIFE_NEWS_NOW;
     }
     if (process->namespace_pid == 0 && signal->namespace_pid != 0) {
         process->namespace_pid = signal->namespace_pid;
-        changed = true;
+        news = LIFE_NEWS_NOW;
     }
     if (process->traits.uid == UID_UNKNOWN && signal->uid != UID_UNKNOWN) {
         process->traits.uid = signal->uid;
         process->gid = signal->gid;
-        changed = true;
+        news = LIFE_NEWS_NOW;
     }
-    return changed;
+    return news;
 }
 
 LifeRelation life_compare(const ProcessKey *life, const ProcessKey *key) {

@@ -12,6 +12,7 @@ typedef struct Life {
     bool named_by_kernel;  // a kernel record named it, not only a scan of /proc
     bool probing;          // an attempt is in flight
     bool signalled_again;  // during that attempt
+    bool patient;          // no signal makes the next one due at once
     uint64_t window_us;    // attempts are counted from here
     uint64_t attempted_us; // when the last attempt ended, 0: none did
     Deadline deadline;     // the next attempt
@@ -21,8 +22,13 @@ typedef struct Life {
 Life *life_new(uint64_t serial, const Signal *signal);
 void life_free(Life *life);
 
-// Takes what a further signal of the same life adds. True where that changes something to be told.
-bool life_merge(Life *life, const Signal *signal);
+typedef enum LifeNews {
+    LIFE_NEWS_NONE,
+    LIFE_NEWS_LATER, // to be told with the next change, which is on its way
+    LIFE_NEWS_NOW,   // to be told
+} LifeNews;
+// Takes what a further signal of the same life adds.
+LifeNews life_merge(Life *life, const Signal *signal);
 
 typedef enum LifeRelation {
     LIFE_SAME,

@@ -29,6 +29,7 @@ _Static_assert(ELEMENTS_OF(reason_names) == REASON_COUNT_, "a reason has no name
 
 static const char *const signal_kind_names[] = {
     [SIGNAL_MAPPING] = "mapping",
+    [SIGNAL_LISTEN] = "listen",
     [SIGNAL_SCAN] = "scan",
 };
 _Static_assert(ELEMENTS_OF(signal_kind_names) == SIGNAL_KIND_COUNT_, "a signal has no name");
@@ -72,6 +73,7 @@ void facts_free(Facts *facts) {
     free(facts->container_id);
     free(facts->arguments);
     free(facts->socket_path);
+    free(facts->taken_path);
     free(facts->runtime_version);
     free(facts->entry_assembly);
     free(facts->operating_system);

@@ -30,6 +30,7 @@ typedef enum Reason {
 
 typedef enum SignalKind {
     SIGNAL_MAPPING, // the kernel reported the named mapping
+    SIGNAL_LISTEN,  // the kernel reported a listen() at a diagnostic socket
     SIGNAL_SCAN,    // found already running
     SIGNAL_KIND_COUNT_,
 } SignalKind;
@@ -75,6 +76,10 @@ typedef struct Facts {
     size_t arguments_size;
     bool arguments_truncated;
     char *socket_path; // as bound; NULL where no socket was found
+
+    // Where it has none, for people.
+    const char *runtime; // static: what it maps that only a runtime does; NULL: not seen
+    char *taken_path;    // a file that has the name of its default socket; NULL: not seen
 
     // From the answer of the diagnostic port; unknown (.NET Core 3.1) or none yet: NULL and false.
     bool has_cookie;

@@ -153,21 +153,22 @@ static int begin_life(Registry *registry, const Signal *signal, Actions *actions
 }
 
 // A second signal of the same life: may add what was unknown, and is a reason to try again what
-// failed; at once where it added something, else not sooner than a pause after the last attempt.
+// failed; at once where it added something and the process was left untouched (a runtime listens,
+// and maps a moment later), else not sooner than a pause after the last attempt.
 static void merge_signal(Registry *registry, Life *life, const Signal *signal, Instant now,
                          Actions *actions) {
     Traits before = life->process.traits;
-    bool changed = life_merge(life, signal);
-    if (changed)
+    LifeNews news = life_merge(life, signal);
+    if (news == LIFE_NEWS_NOW)
         publish(registry, life, &before, actions);
     if (life->process.traits.state == STATE_READY)
         return;
     if (life->probing) {
-        life->signalled_again |= changed;
+        life->signalled_again |= news != LIFE_NEWS_NONE;
         return;
     }
     uint64_t due_us = life->attempted_us + RULES_SIGNAL_PAUSE_US;
-    if (changed || due_us <= now.boottime_us) {
+    if ((news != LIFE_NEWS_NONE && !life->patient) || due_us <= now.boottime_us) {
         life->window_us = now.boottime_us;
         probe(registry, life, actions);
     } else if (life->deadline.place == 0 || life->deadline.when_us > due_us) {
@@ -309,6 +310,7 @@ static void feed_probed(Registry *registry, Input *input, Instant now, Actions *
         return;
     Outcome outcome = input->probed.outcome;
     life->probing = false;
+    life->patient = rules_is_patient(outcome);
     life->attempted_us = now.boottime_us;
 
     if (is_over(registry, life, outcome)) {
@@ -319,7 +321,7 @@ static void feed_probed(Registry *registry, Input *input, Instant now, Actions *
     apply_outcome(registry, life, input, now, actions);
     if (life->process.traits.state == STATE_READY)
         return;
-    if (life->signalled_again) {
+    if (life->signalled_again && !life->patient) {
         life->window_us = now.boottime_us;
         probe(registry, life, actions);
         return;
@@ -327,6 +329,16 @@ static void feed_probed(Registry *registry, Input *input, Instant now, Actions *
     uint64_t due_us = rules_next_attempt(outcome, life->window_us, now.boottime_us);
     if (due_us != USEC_NEVER)
         deadlines_set(&registry->deadlines, &life->deadline, due_us);
+}
+
+// Retries end, and no event tells that a stopped process goes on or that a permission was given: so
+// a question about one that could not be reached is a reason to try once more. It begins no new
+// course of retries, and comes no sooner than a signal's.
+static void feed_asked(Registry *registry, uint64_t serial, Instant now, Actions *actions) {
+    Life *life = lives_find(&registry->lives, serial);
+    if (life && life->process.traits.state == STATE_UNREACHABLE && !life->probing &&
+        life->attempted_us + RULES_SIGNAL_PAUSE_US <= now.boottime_us)
+        probe(registry, life, actions);
 }
 
 static int feed_timer(Registry *registry, Instant now, Actions *actions) {
@@ -359,6 +371,9 @@ int registry_feed(Registry *registry, Input *input, Instant now, Actions *action
         case INPUT_PROBED:
             feed_probed(registry, input, now, actions);
             break;
+        case INPUT_ASKED:
+            feed_asked(registry, input->asked, now, actions);
+            break;
         case INPUT_TIMER:
             r = feed_timer(registry, now, actions);
             break;
@@ -387,6 +402,11 @@ const Process *registry_find_pid(const Registry *registry, pid_t pid) {
 
 const Process *registry_next(const Registry *registry, uint64_t serial) {
     return process_of(lives_next(&registry->lives, serial));
+}
+
+bool registry_is_probing(const Registry *registry, uint64_t serial) {
+    const Life *life = lives_find(&registry->lives, serial);
+    return life && life->probing;
 }
 
 size_t registry_count(const Registry *registry) {

@@ -42,6 +42,9 @@ const Process *registry_find(const Registry *registry, uint64_t serial);
 const Process *registry_find_pid(const Registry *registry, pid_t pid);
 const Process *registry_next(const Registry *registry, uint64_t serial);
 
+// Whether an attempt at this life is under way: an INPUT_PROBED will come, or its end.
+bool registry_is_probing(const Registry *registry, uint64_t serial);
+
 size_t registry_count(const Registry *registry);
 uint64_t registry_last_serial(const Registry *registry); // of the life begun last, 0: none yet
 uint64_t registry_sequence(const Registry *registry);    // of the last change, 0: none yet

@@ -12,8 +12,8 @@ typedef struct Course {
     size_t count;
 } Course;
 
-// Nothing of the process was touched: dense at first, since a socket between bind and listen is
-// 0.15 ms away from working; one attempt falls on the end of the first second.
+// Nothing of the process was touched: dense at first, since a socket that is about to be listened
+// at is 0.15 ms away from working at most; one attempt falls on the end of the first second.
 static const uint32_t untouched_ms[] = {1,   3,    8,    18,   38,   88,    188,
                                         388, 1000, 2000, 4000, 8000, 16000, 30000};
 // The process had a connection, or it takes an administrator to change the outcome.
@@ -72,6 +72,10 @@ State rules_next_state(State state, Outcome outcome, bool first_second, Reason *
     State next = transitions[state][verdict];
     *ret_reason = next == STATE_UNREACHABLE ? rule->reason : REASON_NONE;
     return next;
+}
+
+bool rules_is_patient(Outcome outcome) {
+    return rules[outcome].course == &touched;
 }
 
 uint64_t rules_next_attempt(Outcome outcome, uint64_t window_us, uint64_t now_us) {

@@ -17,6 +17,10 @@
 // not a state. STATE_UNREACHABLE has *ret_reason, the others REASON_NONE.
 State rules_next_state(State state, Outcome outcome, bool first_second, Reason *ret_reason);
 
+// Whether an attempt with this outcome reached the process, or another one could only after
+// somebody changed something. Then no signal is a reason to hurry.
+bool rules_is_patient(Outcome outcome);
+
 // When the attempt after one that failed at `now_us` with `outcome` is due. Attempts are counted
 // from `window_us`, when the process was first or again signalled. USEC_NEVER: none.
 uint64_t rules_next_attempt(Outcome outcome, uint64_t window_us, uint64_t now_us);

@@ -6,6 +6,7 @@
 #include "attempt.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -280,6 +281,19 @@ static int misbehaved(Attempt *attempt, Failure *failure) {
     return look_leaves_others(attempt->look, outcome) ? ask_next(attempt) : PROGRESS_ENDED;
 }
 
+// The kernel names whoever called listen() last, which works at an inherited socket and at one that
+// was handed over too. Who it is that answers there, only the answer tells.
+static int introduced(Attempt *attempt, IpcProcessInfo *info) {
+    _cleanup_(failure_done) Failure failure = {0};
+    pid_t own = attempt->look->target.status.namespace_pid;
+    if (own == 0 || info->pid == (uint64_t)own)
+        return answered(attempt, info);
+    failure_set(&failure, OUTCOME_NOT_OWNER, attempt->look->path, 0,
+                "answers as process %" PRIu64 ", not %d (pids as the process sees them)", info->pid,
+                own);
+    return misbehaved(attempt, &failure);
+}
+
 // All bytes that were wanted are here.
 static int look_at_reply(Attempt *attempt) {
     _cleanup_(ipc_process_info_done) IpcProcessInfo info = {0};
@@ -294,7 +308,7 @@ static int look_at_reply(Attempt *attempt) {
         return r;
     switch ((IpcResult)r) {
     case IPC_OK:
-        return answered(attempt, &info);
+        return introduced(attempt, &info);
     case IPC_UNKNOWN_COMMAND:
         // .NET Core 3.1 knows none of them; its port works all the same.
         return attempt->look->version > 1 ? ask_older(attempt) : answered(attempt, NULL);

@@ -5,12 +5,16 @@
 #include "look.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "connection.h"
+#include "discovery_names.h"
 #include "ipc.h"
+#include "socket_path.h"
 #include "unix_table.h"
 
 int look_new(const ProcessKey *key, const char *hint, Look **ret) {
@@ -128,8 +132,19 @@ static int read_facts(Look *look) {
     if (r == STEP_FAILED)
         failure_merge(&look->failure, &failure);
     if (r == STEP_DONE && look->wants_protection)
-        target_protection(&look->target, look->facts);
+        target_mappings(&look->target, look->facts);
     return r;
+}
+
+// A runtime binds its socket once, and does without where the name is taken: by a file left behind
+// by what this process executed before, or by a process of the same number that shares the folder.
+static void note_taken_path(Look *look) {
+    const Target *target = &look->target;
+    char path[SOCKET_PATH_SIZE];
+    snprintf(path, sizeof path, "/tmp/" DISCOVERY_SOCKET_PREFIX "%d-%" PRIu64 "-socket",
+             target->status.namespace_pid, target->key.start_ticks);
+    if (!look->facts->taken_path && socket_path_is_taken(target, path))
+        look->facts->taken_path = strdup(path);
 }
 
 static int has_no_port(Look *look) {
@@ -155,6 +170,8 @@ void look_run(Look *look) {
     look->fd = safe_close(look->fd);
     // Of one that was not reached too; where the daemon lacks something for them it does without,
     // this not being the last attempt.
-    if (look->result == STEP_FAILED && look->target.directory >= 0)
-        (void)read_facts(look);
+    if (look->result == STEP_FAILED && look->target.directory >= 0 &&
+        read_facts(look) == STEP_DONE && look->failure.outcome == OUTCOME_NO_SOCKET &&
+        look->failure.path[0] == '\0')
+        note_taken_path(look);
 }

@@ -50,6 +50,7 @@ static int load_access(const Target *target, int folder) {
     return self < 0 ? -errno : 0;
 }
 
+// -EREMOTE: a folder is on a server, or is no more.
 static int load_access_along(const Target *target, int root, const char *path) {
     char prefix[SOCKET_PATH_SIZE];
     for (const char *slash = path; slash; slash = strchr(slash + 1, '/')) {
@@ -59,7 +60,7 @@ static int load_access_along(const Target *target, int root, const char *path) {
         _cleanup_close_ int folder = open_below(root, prefix, O_DIRECTORY);
         int r = folder < 0 ? folder : load_access(target, folder);
         if (r < 0)
-            return r;
+            return r == -EAGAIN ? -EREMOTE : r;
     }
     return 0;
 }
@@ -125,6 +126,18 @@ static int check_file(const Target *target, int fd, const char *path, Failure *f
     return STEP_DONE;
 }
 
+static int open_root(const Target *target) {
+    return openat(target->directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool socket_path_is_taken(const Target *target, const char *path) {
+    _cleanup_close_ int root = open_root(target);
+    if (root < 0)
+        return false;
+    _cleanup_close_ int fd = open_cached(target, root, path);
+    return fd >= 0;
+}
+
 int socket_path_open(const Target *target, const char *path, int *ret, Failure *failure) {
     if (path[0] != '/') {
         failure_set(failure, OUTCOME_NO_SOCKET, path, 0,
@@ -132,7 +145,7 @@ int socket_path_open(const Target *target, const char *path, int *ret, Failure *
         return STEP_FAILED;
     }
 
-    _cleanup_close_ int root = openat(target->directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_close_ int root = open_root(target);
     if (root < 0 && (errno == ENOENT || errno == ESRCH)) {
         failure_set(failure, OUTCOME_VANISHED, path, errno, "it has ended");
         return STEP_FAILED;
@@ -143,8 +156,11 @@ int socket_path_open(const Target *target, const char *path, int *ret, Failure *
     _cleanup_close_ int fd = open_cached(target, root, path);
     if (fd == -ELOOP)
         return unopened(ELOOP, path, "has a symbolic link in it, which is not followed", failure);
-    if (fd == -EAGAIN)
-        return unopened(EAGAIN, path, "has no file any more (deleted?), or lies on a file server",
+    if (fd == -EREMOTE)
+        return unopened(EREMOTE, path, "lies on a file server, or its folder was deleted", failure);
+    // What is bound there keeps its name in the cache until the file is deleted.
+    if (fd == -EAGAIN || fd == -ENOENT)
+        return unopened(-fd, path, "was deleted: no such file in the process's root folder",
                         failure);
     if (fd < 0)
         return unopened(-fd, path, "opening failed", failure);

@@ -8,3 +8,6 @@
 // one of the target's own uids. Follows no symbolic link, leaves the target's root by no way,
 // touches nothing. What the process mounted there may block it all the same. The caller owns *ret.
 int socket_path_open(const Target *target, const char *path, int *ret, Failure *failure);
+
+// Whether something is there, as far as the kernel has it in its memory. May block as well.
+bool socket_path_is_taken(const Target *target, const char *path);

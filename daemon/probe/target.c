@@ -111,6 +111,7 @@ int target_open(const ProcessKey *key, Target *ret, Failure *failure) {
     if (r < 0)
         return unreadable(-r, "status", failure);
 
+    target.key.start_ticks = start_ticks;
     *ret = target;
     target.directory = -1;
     return STEP_DONE;
@@ -156,14 +157,14 @@ char target_run_state(const Target *target) {
 }
 
 static int on_maps_line(void *userdata, const char *line, __attribute__((unused)) size_t size) {
-    return procfs_text_is_mapping(line, userdata);
+    Facts *facts = userdata;
+    if (!facts->runtime)
+        facts->runtime = procfs_text_runtime(line);
+    return procfs_text_is_mapping(line, &facts->protection);
 }
 
-void target_protection(const Target *target, Facts *facts) {
-    int protection;
-    int r = procfs_each_line(target->directory, "maps", BOUND_PROC_MAPS, on_maps_line, &protection);
-    if (r == 1)
-        facts->protection = protection;
+void target_mappings(const Target *target, Facts *facts) {
+    (void)procfs_each_line(target->directory, "maps", BOUND_PROC_MAPS, on_maps_line, facts);
 }
 
 static int read_command(const Target *target, Facts *facts) {
@@ -197,9 +198,7 @@ static int read_cgroup(const Target *target, Facts *facts) {
     if (r < 0)
         return r;
     r = cgroup_path(text, &facts->cgroup);
-    if (r < 0 || !facts->cgroup)
-        return r;
-    return cgroup_container_id(facts->cgroup, &facts->container_id);
+    return r < 0 ? r : cgroup_container(text, &facts->container_id);
 }
 
 // libsystemd looks at many files for each answer: it is asked only where there can be one. A unit's

@@ -12,8 +12,8 @@ typedef struct Target {
     const char *without_port; // static: why it has none, although it has not ended; NULL: it may
 } Target;
 
-// Opens it and makes sure that it is this life; with START_TICKS_UNKNOWN that it is one at all.
-// OUTCOME_VANISHED where it is not, or has ended. May block.
+// Opens it and makes sure that it is this life; with START_TICKS_UNKNOWN that it is one at all,
+// whose start time it then has. OUTCOME_VANISHED where it is not, or has ended. May block.
 int target_open(const ProcessKey *key, Target *ret, Failure *failure);
 void target_done(Target *target);
 
@@ -27,10 +27,10 @@ char target_run_state(const Target *target);
 // meanwhile. The caller owns *ret. May block.
 int target_facts(const Target *target, Facts **ret, Failure *failure);
 
-// What its named mapping allows, from its maps; stays unknown where it has none, where it lies
-// beyond BOUND_PROC_MAPS, or where maps cannot be read, which is refused for some processes even to
-// root. May block.
-void target_protection(const Target *target, Facts *facts);
+// What its named mapping allows and what else shows a runtime, from its maps; each stays unknown
+// where it is not there, where it lies beyond BOUND_PROC_MAPS, or where maps cannot be read, which
+// is refused for some processes even to root. May block.
+void target_mappings(const Target *target, Facts *facts);
 
 // Its effective ids as they are now; where it has ended the facts stay as they are. Never blocks.
 int target_credentials(const Target *target, Facts *facts);

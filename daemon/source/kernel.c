@@ -27,7 +27,10 @@ static const struct {
     const char *cost; // of doing without
 } features[PROGRAM_COUNT_] = {
     [PROGRAM_MAPPING] = {"mapping", "tracepoint syscalls/sys_enter_mmap",
-                         "a process that starts is not noticed"},
+                         "a process that starts is not noticed by its mapping"},
+    [PROGRAM_LISTEN] = {"listen", "tracepoint syscalls/sys_enter_listen",
+                        "a process that starts is not noticed by its socket, and those of runtimes "
+                        "before 10.0.5 have no mapping"},
     [PROGRAM_EXEC] = {"exec", "raw tracepoint sched_process_exec",
                       "a process that executes another program stays listed until it ends"},
     [PROGRAM_SCAN] = {"scan", "iterator task_file",
@@ -56,6 +59,8 @@ static struct bpf_program *program_of(const struct discovery *object, ProgramId 
     switch (id) {
     case PROGRAM_MAPPING:
         return object->progs.discover_mapping;
+    case PROGRAM_LISTEN:
+        return object->progs.discover_listen;
     case PROGRAM_EXEC:
         return object->progs.discover_exec;
     case PROGRAM_SCAN:
@@ -71,7 +76,7 @@ static const char *remedy(ProgramId id, int error) {
         return "run as root, or with CAP_BPF and CAP_PERFMON";
     if (access("/sys/kernel/btf/vmlinux", F_OK) < 0)
         return "use a kernel with BTF (CONFIG_DEBUG_INFO_BTF)";
-    if (id == PROGRAM_MAPPING && error == -ENOENT) {
+    if ((id == PROGRAM_MAPPING || id == PROGRAM_LISTEN) && error == -ENOENT) {
         if (access("/sys/kernel/tracing/events", F_OK) < 0)
             return "as root: mount -t tracefs tracefs /sys/kernel/tracing, and restart the daemon";
         return "use a kernel with syscall tracepoints (CONFIG_FTRACE_SYSCALLS)";

@@ -13,6 +13,7 @@ typedef struct Source Source;
 
 typedef enum ProgramId {
     PROGRAM_MAPPING, // tracepoint sys_enter_mmap: the moment itself
+    PROGRAM_LISTEN,  // tracepoint sys_enter_listen: the same for runtimes that map nothing
     PROGRAM_EXEC,    // raw tracepoint sched_process_exec: the end of a life by execve
     PROGRAM_SCAN,    // iterator task_file: what runs already
     PROGRAM_COUNT_,
@@ -20,7 +21,7 @@ typedef enum ProgramId {
 
 // A feature of the kernel side: what it is, whether it works, if not why and what that costs.
 typedef struct Program {
-    const char *name; // static: "mapping", "exec", "scan"
+    const char *name; // static: "mapping", "listen", "exec", "scan"
     const char *kind; // static: "tracepoint syscalls/sys_enter_mmap"
     bool attached;
     char *detail; // owned; NULL when attached: why not, what it costs, what to do

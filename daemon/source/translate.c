@@ -45,12 +45,15 @@ Input translate_record(Clocks clocks, const struct discovery_record *record, Ins
     if (record->header.kind == DISCOVERY_RECORD_EXEC)
         return (Input){.kind = INPUT_EXEC, .exec = key_of(clocks, record)};
 
-    bool mapping = record->header.kind == DISCOVERY_RECORD_MAPPING;
+    unsigned kind = record->header.kind;
+    bool mapping = kind == DISCOVERY_RECORD_MAPPING;
     Input input = {
         .kind = INPUT_SIGNAL,
         .signal =
             {
-                .kind = mapping ? SIGNAL_MAPPING : SIGNAL_SCAN,
+                .kind = mapping                           ? SIGNAL_MAPPING
+                        : kind == DISCOVERY_RECORD_LISTEN ? SIGNAL_LISTEN
+                                                          : SIGNAL_SCAN,
                 .key = key_of(clocks, record),
                 .namespace_pid = (pid_t)record->namespace_pid,
                 .uid = record->uid,

@@ -8,7 +8,10 @@
 // in *ret where the text has no path. -ENOMEM.
 int cgroup_path(const char *text, char **ret);
 
-// The id that Docker, Podman, containerd, CRI-O or Kubernetes put into a cgroup path: the last
-// component that is 64 lower-case hex digits once a prefix ending in '-' or ':' and ".scope" are
-// taken off. NULL in *ret where there is none. Owned by the caller. -ENOMEM.
-int cgroup_container_id(const char *path, char **ret);
+// The container: the last component of the path that names one, of the path that says most among
+// those that do. It is either the id of 64 lower-case hex digits that Docker, Podman, containerd,
+// CRI-O and Kubernetes put there, behind a prefix ending in '-' or ':' and before ".scope"; or the
+// name of a machine, unescaped, as machinectl lists it (machine.slice/machine-NAME.scope,
+// systemd-nspawn@NAME.service); or that of an LXC container. NULL in *ret where there is none.
+// Owned by the caller. -ENOMEM.
+int cgroup_container(const char *text, char **ret);

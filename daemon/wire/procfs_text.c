@@ -181,6 +181,22 @@ bool procfs_text_is_mapping(const char *maps_line, int *ret_protection) {
     return true;
 }
 
+// Which of the names, with nothing behind it but the kernel's mark; NULL: none.
+static const char *runtime_named(const char *name) {
+    static const char *const names[] = {"libcoreclr.so", "memfd:doublemapper"};
+    for (size_t i = 0; i < ELEMENTS_OF(names); i++) {
+        const char *p = name;
+        if (scan_literal(&p, names[i]) && (*p == '\0' || strcmp(p, " (deleted)") == 0))
+            return names[i];
+    }
+    return NULL;
+}
+
+const char *procfs_text_runtime(const char *maps_line) {
+    const char *slash = strrchr(maps_line, '/');
+    return slash ? runtime_named(slash + 1) : NULL;
+}
+
 int procfs_text_boottime_offset(const char *offsets, int64_t *ret) {
     const uint64_t nanoseconds_per_second = 1000000000;
     const char *p = status_line(offsets, "boottime");

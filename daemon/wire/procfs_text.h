@@ -36,6 +36,10 @@ int procfs_text_status_life(const char *status, StatusLife *ret);
 // and its PROT_* bits. A file can be made to look the same: a hint.
 bool procfs_text_is_mapping(const char *maps_line, int *ret_protection);
 
+// A line of /proc/PID/maps that only a .NET runtime has, as far as its name says: that name,
+// static. NULL for any other. A single file shows its memfd, NativeAOT nothing.
+const char *procfs_text_runtime(const char *maps_line);
+
 // /proc/self/timens_offsets: the boottime offset in nanoseconds.
 int procfs_text_boottime_offset(const char *offsets, int64_t *ret);
 

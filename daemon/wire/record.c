@@ -15,6 +15,7 @@ static size_t size_of_kind(unsigned kind) {
     case DISCOVERY_RECORD_MAPPING:
     case DISCOVERY_RECORD_SCAN:
     case DISCOVERY_RECORD_EXEC:
+    case DISCOVERY_RECORD_LISTEN:
         return sizeof(struct discovery_record);
     default:
         return 0;

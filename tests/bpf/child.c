@@ -100,15 +100,20 @@ void map_named(const char *name, int protection) {
     close(fd);
 }
 
-int listen_at(const char *path) {
+int bind_at(const char *path, int type) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
     MUST(length <= sizeof address.sun_path);
     memcpy(address.sun_path, path, length);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
     MUST(fd >= 0);
     MUST(bind(fd, (struct sockaddr *)&address,
               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) == 0);
+    return fd;
+}
+
+int listen_at(const char *path) {
+    int fd = bind_at(path, SOCK_STREAM);
     MUST(listen(fd, 255) == 0);
     return fd;
 }

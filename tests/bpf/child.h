@@ -35,6 +35,8 @@ int make_memfd(const char *name);
 void map_fd(int fd, int protection);
 // As the runtime does it: memfd_create, mmap, close.
 void map_named(const char *name, int protection);
+// A socket of this type bound to `path`; its descriptor.
+int bind_at(const char *path, int type);
 // A listening stream socket bound to `path`; its descriptor.
 int listen_at(const char *path);
 // A new folder below /tmp, to be removed by remove_folder() with the sockets in it.

@@ -116,6 +116,14 @@ void harness_await_mapping(Harness *harness, pid_t pid) {
     harness_run(harness, has_mapping, &pid);
 }
 
+static bool has_listen(const Harness *harness, const void *pid) {
+    return harness_signals(harness, SIGNAL_LISTEN, *(const pid_t *)pid) > 0;
+}
+
+void harness_await_listen(Harness *harness, pid_t pid) {
+    harness_run(harness, has_listen, &pid);
+}
+
 static void fence(__attribute__((unused)) int control,
                   __attribute__((unused)) const void *argument) {
     map_named(DISCOVERY_MAPPING_NAME, PROT_NONE);

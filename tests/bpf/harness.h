@@ -31,6 +31,7 @@ void harness_run(Harness *harness, HarnessDone done, const void *argument);
 bool harness_has_two_mappings(const Harness *harness, const void *pid);
 bool harness_has_exit(const Harness *harness, const void *serial);
 void harness_await_mapping(Harness *harness, pid_t pid);
+void harness_await_listen(Harness *harness, pid_t pid);
 // Returns when all that the kernel side said before is here: has a process make a mapping of its
 // own and waits for that, since records keep their order.
 void harness_fence(Harness *harness);

@@ -47,6 +47,7 @@ static void test_target_in_namespace(void **state) {
     pid_t pid = child_number(&outer);
     harness_await_mapping(harness, pid);
     assert_int_equal(harness_signal(harness, SIGNAL_MAPPING, pid)->namespace_pid, 1);
+    assert_int_equal(harness_signal(harness, SIGNAL_LISTEN, pid)->namespace_pid, 1);
     assert_int_equal(source_scan(harness->source), 0);
     assert_int_equal(harness_signals(harness, SIGNAL_SCAN, pid), 1);
     assert_int_equal(harness_signal(harness, SIGNAL_SCAN, pid)->namespace_pid, 1);
@@ -92,9 +93,13 @@ static void run_inside(int namespaces, void (*body)(Child *outside, const char *
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void map_again(int control, const void *folder) {
+static void begin_again(int control, const void *folder) {
     listen_and_map(control, folder);
     child_pause(control);
+    char path[64];
+    snprintf(path, sizeof path, "%s/" DISCOVERY_SOCKET_PREFIX "%d-3-socket", (const char *)folder,
+             getpid());
+    listen_at(path);
     map_named(DISCOVERY_MAPPING_NAME, PROT_NONE);
 }
 
@@ -118,12 +123,13 @@ static void source_inside(Child *outside, const char *folder) {
     Child child = child_start(listen_and_map, folder);
     MUST(child.pid < 10);
     harness_await_mapping(&harness, child.pid);
+    check_signal(&harness, SIGNAL_LISTEN, child.pid, PROTECTION_UNKNOWN);
     check_signal(&harness, SIGNAL_MAPPING, child.pid, PROT_NONE);
-    MUST(harness.count == 1);
+    MUST(harness.count == 2);
 
     MUST(source_scan(harness.source) == 0);
     check_signal(&harness, SIGNAL_SCAN, child.pid, PROTECTION_UNKNOWN);
-    MUST(harness.count == 2);
+    MUST(harness.count == 3);
     const ProcessKey key = harness_signal(&harness, SIGNAL_SCAN, child.pid)->key;
     MUST(source_follow(harness.source, 1, &key) == FOLLOW_OK);
     harness_done(&harness);
@@ -140,7 +146,7 @@ static void check_source_inside(int namespaces) {
     char folder[32], folder_outside[32];
     make_folder(folder);
     make_folder(folder_outside);
-    Child outside = child_start(map_again, folder_outside);
+    Child outside = child_start(begin_again, folder_outside);
     run_inside(namespaces, source_inside, &outside, folder);
     child_end(&outside);
     remove_folder(folder);

@@ -53,7 +53,9 @@ static void check_without(ProgramId missing) {
     child_go(&child);
     if (missing != PROGRAM_MAPPING)
         harness_run(&harness, harness_has_two_mappings, &child.pid);
-    size_t execs = missing == PROGRAM_SCAN;
+    size_t listens = missing != PROGRAM_LISTEN;
+    assert_int_equal(harness_signals(&harness, SIGNAL_LISTEN, runtime.pid), listens);
+    size_t execs = missing == PROGRAM_SCAN || missing == PROGRAM_LISTEN;
     assert_int_equal(harness_execs(&harness, child.pid), execs);
     child_end(&child);
     child_end(&runtime);
@@ -63,6 +65,10 @@ static void check_without(ProgramId missing) {
 
 static void test_without_mapping(__attribute__((unused)) void **state) {
     check_without(PROGRAM_MAPPING);
+}
+
+static void test_without_listen(__attribute__((unused)) void **state) {
+    check_without(PROGRAM_LISTEN);
 }
 
 static void test_without_exec(__attribute__((unused)) void **state) {
@@ -75,7 +81,7 @@ static void test_without_scan(__attribute__((unused)) void **state) {
 
 // With no kernel side at all there is still the scan of /proc, and following.
 static void test_without_all(__attribute__((unused)) void **state) {
-    const bool without[PROGRAM_COUNT_] = {true, true, true};
+    const bool without[PROGRAM_COUNT_] = {true, true, true, true};
     Harness harness;
     harness_init(&harness, without);
     char folder[32];
@@ -122,6 +128,8 @@ static void run_without_tracefs(const char *folder) {
     const Program *programs = source_programs(harness.source);
     MUST(!programs[PROGRAM_MAPPING].attached);
     MUST(strstr(programs[PROGRAM_MAPPING].detail, "mount -t tracefs") != NULL);
+    MUST(!programs[PROGRAM_LISTEN].attached);
+    MUST(strstr(programs[PROGRAM_LISTEN].detail, "mount -t tracefs") != NULL);
     MUST(programs[PROGRAM_EXEC].attached && programs[PROGRAM_SCAN].attached);
     check_scan(&harness, folder);
     harness_done(&harness);
@@ -163,9 +171,10 @@ int main(int argc, char *argv[]) {
         return 0;
     harness_skip_unless_privileged();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_mapping), cmocka_unit_test(test_without_exec),
-        cmocka_unit_test(test_without_scan),    cmocka_unit_test(test_without_all),
-        cmocka_unit_test(test_without_tracefs), cmocka_unit_test(test_without_privileges),
+        cmocka_unit_test(test_without_mapping),    cmocka_unit_test(test_without_listen),
+        cmocka_unit_test(test_without_exec),       cmocka_unit_test(test_without_scan),
+        cmocka_unit_test(test_without_all),        cmocka_unit_test(test_without_tracefs),
+        cmocka_unit_test(test_without_privileges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -297,6 +297,14 @@ static void check_rescan(const bool without[PROGRAM_COUNT_]) {
     Child child = child_start(run_without_mapping, folder);
     for (int i = 0; i < 100; i++)
         assert_int_equal(source_rescan(harness.source), 0);
+    bool in_time = instant_now().boottime_us - first_us < USEC_PER_SEC;
+    if (!in_time) {
+        print_message("skipped: this machine is too busy to scan within a second\n");
+        harness_done(&harness);
+        child_end(&child);
+        remove_folder(folder);
+        skip();
+    }
     assert_int_equal(source_counters(harness.source)->rescans, 0);
     const uint64_t one = 1;
     harness_run(&harness, has_rescans, &one);

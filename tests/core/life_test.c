@@ -56,10 +56,10 @@ static void merge_adds_only_what_was_unknown(void **state) {
     Life *life = life_new(1, &scan);
     assert_non_null(life);
     assert_false(life->named_by_kernel);
-    assert_false(life_merge(life, &scan));
+    assert_int_equal(life_merge(life, &scan), LIFE_NEWS_NONE);
 
     Signal mapping = sample_signal(42, 50, 3);
-    assert_true(life_merge(life, &mapping));
+    assert_int_equal(life_merge(life, &mapping), LIFE_NEWS_NOW);
     assert_true(life->named_by_kernel);
     assert_int_equal(life->process.key.exec_count, 3);
     assert_true(life->process.id_exec_count == UNKNOWN); // the id stays
@@ -72,10 +72,37 @@ static void merge_adds_only_what_was_unknown(void **state) {
     mapping.uid = 0;
     mapping.namespace_pid = 1;
     mapping.protection = 7;
-    assert_false(life_merge(life, &mapping));
+    assert_int_equal(life_merge(life, &mapping), LIFE_NEWS_NONE);
     assert_int_equal(life->process.traits.uid, 1000);
     assert_int_equal(life->process.protection, 0);
     life_free(life);
+}
+
+static void a_mapping_tells_its_protection_with_the_next_change(void **state) {
+    (void)state;
+    static const struct {
+        State at;
+        LifeNews expected;
+    } cases[] = {
+        {STATE_DETECTED, LIFE_NEWS_LATER},
+        {STATE_READY, LIFE_NEWS_NOW},
+        {STATE_UNREACHABLE, LIFE_NEWS_NOW},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Signal mapping = sample_signal(42, 50, 3), listen = mapping;
+        listen.kind = SIGNAL_LISTEN;
+        listen.protection = PROTECTION_UNKNOWN;
+        Life *life = life_new(1, &listen);
+        assert_non_null(life);
+        assert_true(life->named_by_kernel);
+        life->process.traits.state = cases[i].at;
+        assert_int_equal(life_merge(life, &listen), LIFE_NEWS_NONE);
+        assert_int_equal(life_merge(life, &mapping), cases[i].expected);
+        assert_int_equal(life_merge(life, &mapping), LIFE_NEWS_NONE);
+        assert_int_equal(life->process.protection, 0);
+        assert_int_equal(life->process.signal, SIGNAL_LISTEN);
+        life_free(life);
+    }
 }
 
 int main(void) {
@@ -83,6 +110,7 @@ int main(void) {
         cmocka_unit_test(keys_order_by_start_then_exec_count),
         cmocka_unit_test(begins_as_the_signal_says),
         cmocka_unit_test(merge_adds_only_what_was_unknown),
+        cmocka_unit_test(a_mapping_tells_its_protection_with_the_next_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@ static void words_are_those_of_the_interface(void **state) {
     assert_string_equal(reason_to_string(REASON_NOT_OWNER), "not_owner");
     assert_string_equal(reason_to_string(REASON_PROTOCOL_ERROR), "protocol_error");
     assert_string_equal(signal_kind_to_string(SIGNAL_MAPPING), "mapping");
+    assert_string_equal(signal_kind_to_string(SIGNAL_LISTEN), "listen");
     assert_string_equal(signal_kind_to_string(SIGNAL_SCAN), "scan");
 }
 

@@ -122,10 +122,10 @@ static void feed(Course *c, Input input) {
 
 static void step_signal(Course *c, size_t i) {
     Signal signal = sample_signal((pid_t)(i + PIDS), c->start_of[i], c->exec_of[i]);
-    signal.kind = pick(3) == 0 ? SIGNAL_SCAN : SIGNAL_MAPPING;
+    signal.kind = (SignalKind)pick(SIGNAL_KIND_COUNT_);
     signal.uid = (uid_t)(i % 3);
     signal.seen = at(c->now);
-    if (pick(4) == 0)
+    if (signal.kind == SIGNAL_LISTEN || pick(4) == 0)
         signal.protection = PROTECTION_UNKNOWN;
     if (pick(8) == 0 && signal.key.start_ticks > 0) // late, perhaps too late
         signal.key.start_ticks--;
@@ -188,7 +188,7 @@ static void step_outcome(Course *c, size_t i) {
 static void step(Course *c) {
     size_t i = pick(PIDS);
     Model *m = &c->pids[i];
-    switch (pick(10)) {
+    switch (pick(11)) {
     case 0: // the pid is used again, its old process having exited (told now, later or never)
         c->start_of[i] += 1 + pick(2);
         c->exec_of[i] = pick(3);
@@ -212,6 +212,9 @@ static void step(Course *c) {
     case 7:
     case 8:
         step_outcome(c, i);
+        break;
+    case 9:
+        feed(c, (Input){.kind = INPUT_ASKED, .asked = m->serial});
         break;
     default:
         c->now += pick(2) ? pick(2000) : pick(3000000);

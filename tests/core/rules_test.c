@@ -70,6 +70,8 @@ static void a_touched_process_is_left_alone_for_a_second(void **state) {
     assert_int_equal(rules_next_attempt(OUTCOME_HUNG_UP, T0, T0 + 1), T0 + SECOND);
     assert_int_equal(rules_next_attempt(OUTCOME_TIMEOUT, T0, T0 + 2 * SECOND), T0 + 4 * SECOND);
     assert_int_equal(rules_next_attempt(OUTCOME_REFUSED, T0, T0 + 100), T0 + 1000);
+    assert_true(rules_is_patient(OUTCOME_HUNG_UP) && rules_is_patient(OUTCOME_TIMEOUT));
+    assert_false(rules_is_patient(OUTCOME_REFUSED) || rules_is_patient(OUTCOME_NOT_TRIED));
 }
 
 int main(void) {

@@ -57,7 +57,7 @@ class Words(CompletionTest):
         for line in ("dotnet-discoveryctl --json=", "dotnet-discoveryctl list --json="):
             self.assert_offers(line, {"short", "pretty", "off"})
         self.assert_offers("dotnet-discoveryctl --json p", {"pretty"})
-        self.assert_offers("dotnet-discoveryd --without=", {"mapping", "exec", "scan"})
+        self.assert_offers("dotnet-discoveryd --without=", {"mapping", "listen", "exec", "scan"})
         self.assert_offers("dotnet-discoveryd --log-level ", {"err", "warning", "notice", "info",
                                                               "debug"})
         self.assert_offers("dotnet-discoveryd --max-probes=", set())

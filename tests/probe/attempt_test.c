@@ -377,28 +377,6 @@ static void test_any_life(void **state) {
     fake_port_done(&port);
 }
 
-// A child of fork() holds its parent's socket and is not who listens there.
-static void test_not_owner(void **state) {
-    Fixture *fixture = *state;
-    FakePort port;
-    fake_port_init(fixture, &port, NAME, &fake_version3, 1);
-    pid_t child = child_listening(NULL);
-    const char *const hints[] = {port.path, ""};
-    for (size_t i = 0; i < ELEMENTS_OF(hints); i++) {
-        const Input *input = fixture_probe(fixture, child, hints[i]);
-        char pid[32];
-        snprintf(pid, sizeof pid, "pid %d", getpid());
-        assert_int_equal(input->probed.outcome, OUTCOME_NOT_OWNER);
-        assert_detail(input, pid);
-    }
-    // Connected to, since only then the kernel tells, but not asked.
-    fixture_turn(fixture);
-    for (size_t i = 0; i < port.connections_count; i++)
-        assert_int_equal(port.connections[i].request_size, 0);
-    end_child(child);
-    fake_port_done(&port);
-}
-
 static void test_full_backlog(void **state) {
     Fixture *fixture = *state;
     char path[SOCKET_PATH_SIZE];
@@ -471,7 +449,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_ends_meanwhile, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_another_life, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_any_life, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_not_owner, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_full_backlog, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_no_descriptors, fixture_setup, fixture_teardown),
     };

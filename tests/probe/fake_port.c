@@ -3,6 +3,7 @@
 #include "fake_port.h"
 
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -26,7 +27,7 @@
 
 #define HEADER(size, command) "DOTNET_IPC_V1\0" size "\xff" command "\0\0"
 #define COOKIE "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20"
-#define PID "\x39\x30\0\0\0\0\0\0"
+#define PID "own pid!" // a place for it
 #define OS "\6\0\0\0L\0i\0n\0u\0x\0\0\0"
 #define ARCHITECTURE "\4\0\0\0x\0006\0004\0\0\0"
 #define COMMAND_LINE "\2\0\0\0a\0\0\0"
@@ -208,6 +209,18 @@ static void close_connection(struct FakeConnection *connection) {
     connection->fd = safe_close(connection->fd);
 }
 
+// Its bytes as this process sends them.
+static const uint8_t *reply_bytes(const FakeReply *reply, uint8_t buffer[static FAKE_REPLY]) {
+    assert_true(reply->size <= FAKE_REPLY);
+    if (reply->size > 0)
+        memcpy(buffer, reply->bytes, reply->size);
+    uint8_t *place = memmem(buffer, reply->size, PID, sizeof PID - 1);
+    uint64_t pid = htole64((uint64_t)getpid());
+    if (place)
+        memcpy(place, &pid, sizeof pid);
+    return buffer;
+}
+
 static int on_connection(sd_event_source *source, int fd, uint32_t events, void *userdata) {
     struct FakeConnection *connection = userdata;
     const FakePort *port = connection->port;
@@ -230,7 +243,9 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events, void 
         return 0;
     size_t left = reply->size - connection->sent;
     if (left > 0) {
-        ssize_t n = send(fd, reply->bytes + connection->sent, reply->torn ? 1 : left, MSG_NOSIGNAL);
+        uint8_t buffer[FAKE_REPLY];
+        const uint8_t *bytes = reply_bytes(reply, buffer);
+        ssize_t n = send(fd, bytes + connection->sent, reply->torn ? 1 : left, MSG_NOSIGNAL);
         assert_true(n > 0);
         connection->sent += (size_t)n;
     }

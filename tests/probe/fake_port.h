@@ -10,6 +10,7 @@
 enum {
     FAKE_CONNECTIONS = 8,
     FAKE_RESULTS = 64,
+    FAKE_REPLY = 256, // bytes at most
 };
 
 // How a connection answers once it has the whole question.
@@ -78,6 +79,7 @@ void fake_port_init(Fixture *fixture, FakePort *port, const char *name, const Fa
                     size_t replies_count);
 void fake_port_done(FakePort *port);
 
-// Replies of a runtime. The good ones tell cookie 01 02 .. 10.
+// Replies of a runtime. The good ones tell cookie 01 02 .. 10, and have "own pid!" where the port
+// sends the pid of this process.
 extern const FakeReply fake_version3, fake_version2, fake_version1, fake_unknown, fake_failed,
     fake_silent;

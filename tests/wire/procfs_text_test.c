@@ -440,6 +440,32 @@ static void a_status_tells_how_it_lives(void **state) {
     }
 }
 
+static void a_runtime_is_known_by_what_it_maps(void **state) {
+    static const struct {
+        const char *line;
+        const char *name;
+    } cases[] = {
+        {"7f0 r-xp 00000000 08:01 42   /usr/share/dotnet/shared/10.0.0/libcoreclr.so",
+         "libcoreclr.so"},
+        {"7f0 r-xp 00000000 08:01 42   /libcoreclr.so (deleted)", "libcoreclr.so"},
+        {"7f0 rw-s 00000000 00:01 9    /memfd:doublemapper (deleted)", "memfd:doublemapper"},
+        {"7f0 r-xp 00000000 08:01 42   /libcoreclr.so.1", NULL},
+        {"7f0 r-xp 00000000 08:01 42   /xlibcoreclr.so", NULL},
+        {"7f0 r-xp 00000000 08:01 42   /libcoreclr.so/other", NULL},
+        {"7f0 r-xp 00000000 08:01 42   libcoreclr.so", NULL},
+        {"7f0 rw-p 00000000 00:00 0    [heap]", NULL},
+        {"", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ELEMENTS_OF(cases); i++) {
+        const char *name = procfs_text_runtime(cases[i].line);
+        if (!cases[i].name)
+            assert_null(name);
+        else
+            assert_string_equal(name, cases[i].name);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_stat_gives_its_state_and_start),
@@ -449,6 +475,7 @@ int main(void) {
         cmocka_unit_test(a_torn_status_never_has_a_wrong_id),
         cmocka_unit_test(a_status_tells_how_it_lives),
         cmocka_unit_test(each_mapping_is_told_apart),
+        cmocka_unit_test(a_runtime_is_known_by_what_it_maps),
         cmocka_unit_test(no_part_of_a_line_is_the_mapping),
         cmocka_unit_test(each_offset_is_read),
         cmocka_unit_test(each_link_is_told_apart),

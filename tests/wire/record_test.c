@@ -48,7 +48,7 @@ static RecordResult decode(const void *bytes, size_t size, struct discovery_reco
 static void a_record_comes_out_as_it_went_in(void **state) {
     (void)state;
     static const unsigned short kinds[] = {DISCOVERY_RECORD_MAPPING, DISCOVERY_RECORD_SCAN,
-                                           DISCOVERY_RECORD_EXEC};
+                                           DISCOVERY_RECORD_EXEC, DISCOVERY_RECORD_LISTEN};
     for (size_t i = 0; i < ELEMENTS_OF(kinds); i++) {
         struct discovery_record in = mapping, out;
         size_t size = 0;
@@ -139,7 +139,7 @@ static const struct {
 } changes[] = {
     {"version 0", AT(header.version), 2, 0, RECORD_VERSION},
     {"the next version", AT(header.version), 2, DISCOVERY_RECORD_VERSION + 1, RECORD_VERSION},
-    {"the kind behind the last", AT(header.kind), 2, DISCOVERY_RECORD_EXEC + 1, RECORD_BAD},
+    {"the kind behind the last", AT(header.kind), 2, DISCOVERY_RECORD_LISTEN + 1, RECORD_BAD},
     {"the largest kind", AT(header.kind), 2, UINT16_MAX, RECORD_BAD},
     {"progress with a body", AT(header.kind), 2, DISCOVERY_RECORD_PROGRESS, RECORD_BAD},
     {"size 0", AT(header.size), 4, 0, RECORD_BAD},
