@@ -10,11 +10,14 @@ OK, ERROR = 0x00, 0xff
 UNKNOWN_COMMAND = 0x80131385
 FAIL = 0x80004005
 
+OWN_PID = b"own pid!"
+"""In place of a pid: fake_sockets.c sends that of the fake, as the fake itself has it."""
 COOKIE = uuid.UUID("8f1c2f6e-55aa-4b0d-9e01-1234567890ab")
 # What each newer version of the reply brings, by the names under which it is published.
 FIRST = {"operatingSystem": "linux", "architecture": "x64"}
 SECOND = {"entryAssembly": "Fake", "runtimeVersion": "10.0.0-fake"}
 THIRD = {"portableRid": "linux-x64"}
+TOLD = FIRST | SECOND | THIRD
 
 
 def message(command: int, payload: bytes = b"", command_set: int = 0xff,
@@ -40,14 +43,14 @@ def string(text: str) -> bytes:
     return struct.pack("<I", len(units) // 2) + units
 
 
-def reply(version: int = 3, **fields: str) -> bytes:
-    """A reply to ProcessInfo of this version; fields replace what is sent for them."""
+def reply(version: int = 3, pid: int | None = None, **fields: str) -> bytes:
+    """A reply to ProcessInfo of this version; pid and fields replace what is sent for them."""
     values = {"commandLine": "fake"} | FIRST | SECOND | THIRD | fields
     names = ["commandLine", *FIRST]
     names += [*SECOND] if version > 1 else []
     names += [*THIRD] if version > 2 else []
     payload = struct.pack("<I", 1) if version > 2 else b""
-    payload += struct.pack("<Q", 1) + COOKIE.bytes_le
+    payload += (OWN_PID if pid is None else struct.pack("<Q", pid)) + COOKIE.bytes_le
     return message(OK, payload + b"".join(string(values[name]) for name in names))
 
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "fake_sockets.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <sched.h>
@@ -76,6 +77,14 @@ int fake_sockets_close(FakeSockets *sockets) {
     return 0;
 }
 
+// Where the test left a place for it.
+static void fill_in_own_pid(uint8_t *bytes, size_t size) {
+    uint8_t *place = memmem(bytes, size, FAKE_OWN_PID, sizeof FAKE_OWN_PID - 1);
+    uint64_t pid = htole64((uint64_t)getpid());
+    if (place)
+        memcpy(place, &pid, sizeof pid);
+}
+
 // Sends bytes given in hex. Torn: one at a time, each only when the last one was taken.
 static void send_hex(int fd, const char *hex, size_t length, bool torn) {
     size_t size = length / 2;
@@ -86,6 +95,7 @@ static void send_hex(int fd, const char *hex, size_t length, bool torn) {
         char digits[3] = {hex[2 * i], hex[2 * i + 1]};
         bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
     }
+    fill_in_own_pid(bytes, size);
     size_t step = torn ? 1 : size;
     for (size_t sent = 0; sent < size; sent += step) {
         if (send(fd, bytes + sent, step, MSG_NOSIGNAL) != (ssize_t)step)

@@ -11,6 +11,10 @@
 enum { FAKE_SOCKETS = 4, FAKE_CONNECTIONS = 64, FAKE_PEERS = 64 };
 enum { FAKE_POLLS = FAKE_SOCKETS + FAKE_CONNECTIONS };
 
+// In the bytes of an answer: the 8 of the fake's own pid are sent in its place. A test cannot know
+// it before the fake runs.
+#define FAKE_OWN_PID "own pid!"
+
 typedef struct FakePeer {
     pid_t pid;
     size_t accepted; // since the answers were given

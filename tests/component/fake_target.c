@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -84,13 +85,16 @@ static void await_hangup(int fd) {
         ;
 }
 
-// fork [map]: a child with all that is open here, which lives until standard input ends.
-static int do_fork(__attribute__((unused)) Fake *fake, char *argument) {
+// fork [map|listen]: a child with all that is open here, which maps or listens anew where that is
+// asked for, and lives until standard input ends.
+static int do_fork(Fake *fake, char *argument) {
     pid_t pid = fork();
     if (pid < 0)
         return -errno;
     if (pid == 0) {
         if (strcmp(argument, "map") == 0 && map(PROT_NONE) < 0)
+            _exit(1);
+        if (strcmp(argument, "listen") == 0 && fake_sockets_listen(&fake->sockets) < 0)
             _exit(1);
         await_hangup(STDIN_FILENO);
         _exit(0);
@@ -134,8 +138,34 @@ static int do_tmpfs(__attribute__((unused)) Fake *fake, char *path) {
     return 0;
 }
 
+// cover PATH WITH: a bind mount that nobody else sees.
+static int do_cover(__attribute__((unused)) Fake *fake, char *argument) {
+    char *with = strchr(argument, ' ');
+    *with++ = '\0';
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount(with, argument, NULL, MS_BIND, NULL) < 0)
+        return -errno;
+    return 0;
+}
+
+// take PID FD: holds what that descriptor of another process is, as if it had been sent here.
+static int do_take(__attribute__((unused)) Fake *fake, char *argument) {
+    char *fd;
+    int process = pidfd_open((pid_t)strtol(argument, &fd, 10), 0);
+    if (process < 0)
+        return -errno;
+    int r = pidfd_getfd(process, (int)strtol(fd, NULL, 10), 0) < 0 ? -errno : 0;
+    close(process);
+    return r;
+}
+
 static int do_network(__attribute__((unused)) Fake *fake, __attribute__((unused)) char *argument) {
     return unshare(CLONE_NEWNET) < 0 ? -errno : 0;
+}
+
+// A user namespace of its own; whose users its own are, the test says.
+static int do_users(__attribute__((unused)) Fake *fake, __attribute__((unused)) char *argument) {
+    return unshare(CLONE_NEWUSER) < 0 ? -errno : 0;
 }
 
 // descriptors COUNT: takes so many, so that what is opened next is far behind.
@@ -225,6 +255,7 @@ static void obey(Fake *fake, char *line) {
         {"command", do_command}, {"chroot", do_chroot}, {"tmpfs", do_tmpfs},
         {"network", do_network}, {"storm", do_storm},   {"calm", do_calm},
         {"burst", do_burst},     {"tell", do_tell},     {"descriptors", do_descriptors},
+        {"cover", do_cover},     {"take", do_take},     {"users", do_users},
     };
     char *argument = strchr(line, ' ');
     if (argument)

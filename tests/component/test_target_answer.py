@@ -4,10 +4,8 @@
 import unittest
 
 import answers
-from answers import READY, SILENT, UNKNOWN_COMMAND, error, message, question, reply, script
+from answers import READY, SILENT, TOLD, UNKNOWN_COMMAND, error, message, question, reply, script
 from scene import Fake, Scene, require_kernel
-
-TOLD = answers.FIRST | answers.SECOND | answers.THIRD
 
 
 class Answer(unittest.TestCase):

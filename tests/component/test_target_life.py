@@ -117,14 +117,14 @@ class Life(unittest.TestCase):
         self.assertEqual(self.scene.states(again), TWO_LIVES)
         self.assertEqual(self.scene.listed(pid=pid), {pid: second})
 
-    def test_a_pid_used_again_by_a_process_without_a_mapping_is_not_listed(self) -> None:
+    def test_a_pid_used_again_by_a_process_without_a_signal_is_not_listed(self) -> None:
         fake = self.scene.begin(READY)
         self.scene.wait(fake, "ready")
         pid = fake.pid
         fake.kill()
         fake.wait()
         again = self.scene.start(f"--pid={pid}")
-        again.do(*again.open(READY))
+        again.do(*again.open(READY, path=again.path("app.sock")))
         self.scene.wait(pid, "gone")
         self.scene.settle()
         self.assertEqual(self.scene.listed(pid=pid), {})

@@ -81,8 +81,19 @@ def other_user(cast: Cast) -> Fake:
     return fake.begin(READY)
 
 
+def shifted_users(cast: Cast) -> Fake:
+    """As in a container whose root is nobody outside."""
+    fake = cast.start()
+    fake.do("users")
+    for name in ("uid_map", "gid_map"):
+        Path(f"/proc/{fake.pid}/{name}").write_text("0 100000 1000")
+    fake.do("user 7")
+    return fake.begin(READY)
+
+
 PLACES = [plain, executable_mapping, cut_within_the_pid, cut_as_far_as_can_be, chroot, private_tmp,
-          network_namespace, network_namespace_without_a_hint, pid_namespace, other_user]
+          network_namespace, network_namespace_without_a_hint, pid_namespace, other_user,
+          shifted_users]
 
 
 class Places:
@@ -135,11 +146,15 @@ class Places:
         process = self.process("other_user")
         self.assertEqual((process["uid"], process["gid"]), (64001, 64001))
 
+    def test_in_a_user_namespace_its_ids_are_told_as_they_are_outside(self) -> None:
+        process = self.process("shifted_users")
+        self.assertEqual((process["uid"], process["gid"]), (100007, 100007))
+
 
 class FoundBeginning(Places, unittest.TestCase):
     """By the kernel's signal."""
 
-    signal = "mapping"
+    signal = "listen"
 
     @classmethod
     def setUpClass(cls) -> None:

@@ -100,9 +100,10 @@ def fake(writing: int, folder: str, uid: int | None, command: str | None, cgroup
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     if listens:
         listener.bind(f"{folder}/dotnet-diagnostic-{os.getpid()}-{start_time()}-socket")
-        listener.listen(255)
     if mapping_uid is not None:
         os.seteuid(mapping_uid)
+    if listens:
+        listener.listen(255)
     make_mapping()
     if mapping_uid is not None:
         os.seteuid(0)

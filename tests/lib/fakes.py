@@ -45,7 +45,7 @@ class Fakes(Child):
         """Makes so many; their mappings are there when it returns.
 
         Without `answers` they keep silent until release(); without `listens` there is only the
-        mapping. With `mapping_uid` that is the effective uid while the mapping is made, and no
+        mapping. With `mapping_uid` that is the effective uid while it listens and maps, and no
         longer.
         """
         options = {"folder": str(self.folder), "uid": uid, "command": command,
