@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""How long after its mapping a process is told `ready`, beside what a client needs that is told
-the socket and waits for nobody.
+"""How long after it listens a process is told `ready`, beside what a client needs that is told the
+socket and waits for nobody.
 
 Each round starts the same program twice, the order turning round with each: once a subscriber waits
 for `ready`, once a bare client tries the socket until it answers. The kernel's record of the
-mapping, as the daemon tells it, is the zero of both. In the second case the daemon asks too, but
+listen(2), as the daemon tells it, is the zero of both. In the second case the daemon asks too, but
 the bare client was there first.
 """
 
@@ -35,7 +35,7 @@ class Subscriber:
             process = event.get("process", {})
             if process.get("pid") == pid and process["state"] != "detected":
                 assert process["state"] == "ready", process
-                assert process["signal"] != "scan", "the kernel did not tell of the mapping"
+                assert process["signal"] == "listen", "the kernel did not tell of it"
                 return moment, process
 
     def _next(self) -> tuple[float, dict[str, Any]]:
@@ -85,11 +85,11 @@ def measure(report: Report, starts: int) -> None:
                 ways = [times.watch_start, times.race_start]
                 for way in ways[::-1 if number % 2 else 1]:
                     way(name, subscriber)
-        report.section(f"From the mapping to `ready`: {title}")
-        report.add("mapping -> ready at a subscriber", "us", times.told)
-        report.add("  of it mapping -> answer at the daemon", "us", times.answered)
+        report.section(f"From listen(2) to `ready`: {title}")
+        report.add("listen -> ready at a subscriber", "us", times.told)
+        report.add("  of it listen -> answer at the daemon", "us", times.answered)
         report.add("  of it answer at the daemon -> subscriber", "us", times.published)
-        report.add("mapping -> answer at a bare client that retries", "us", times.bare)
+        report.add("listen -> answer at a bare client that retries", "us", times.bare)
         report.add("subscriber / bare client, by rounds", "ratio",
                    [told / bare for told, bare in zip(times.told, times.bare)])
         report.add("one bare exchange with the process when idle", "us", times.idle)

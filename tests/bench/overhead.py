@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What the daemon's being there costs the system calls of everybody else.
 
-A round is: without, with, without. Their ratio is with / mean of the two without; that of the two
-to each other is 1 but for the noise of the machine, and is shown beside it.
+A round is: without, with, without. In between it is there twice, with and without its hook on
+listen(2), the order turning round with each round. A ratio is to the mean of the two without; that
+of these two to each other is 1 but for the noise of the machine, and is shown beside it.
 """
 
 import json
@@ -47,6 +48,16 @@ def run(program: str, cpu: int) -> dict[str, float]:
     return times
 
 
+def run_with(program: str, cpu: int, turned: bool) -> list[dict[str, float]]:
+    """The same while the daemon runs, and while it does without the hook on listen(2)."""
+    order = -1 if turned else 1
+    times = []
+    for options in ([], ["--without=listen"])[::order]:
+        with Daemon(options):
+            times.append(run(program, cpu))
+    return times[::order]
+
+
 def others() -> int | None:
     """How many tracepoint programs somebody else has in the kernel; None where nobody can tell."""
     bpftool = shutil.which("bpftool", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
@@ -59,10 +70,15 @@ def others() -> int | None:
     return sum(program["type"] == "tracepoint" for program in json.loads(result.stdout))
 
 
+def ratios(values: list[float], to: list[float]) -> list[float]:
+    """Of each to its own."""
+    return [value / other for value, other in zip(values, to, strict=True)]
+
+
 def measure(report: Report, rounds: int) -> None:
     """Prints the figures of this file."""
     cpu = max(os.sched_getaffinity(0))
-    found = []  # without, with, without
+    found = []  # without, with, with but for listen, without
     tried = 0
     with tempfile.TemporaryDirectory(prefix="discovery-") as folder:
         program = build(folder)
@@ -71,20 +87,20 @@ def measure(report: Report, rounds: int) -> None:
             if others():
                 continue
             first = run(program, cpu)
-            with Daemon():
-                second = run(program, cpu)
-            third = run(program, cpu)
+            between = run_with(program, cpu, tried % 2 == 1)
+            last = run(program, cpu)
             if not others():
-                found.append((first, second, third))
+                found.append((first, *between, last))
 
     report.section("What a system call costs while the daemon runs")
     for kind, (_, title) in KINDS.items():
-        without = [(first[kind] + third[kind]) / 2 for first, _, third in found]
-        with_it = [second[kind] for _, second, _ in found]
-        report.add(f"{title}: with / without", "ratio",
-                   [there / absent for there, absent in zip(with_it, without)])
-        report.add("  without / without", "ratio",
-                   [third[kind] / first[kind] for first, _, third in found])
+        first, with_it, without_listen, last = (
+            [times[part][kind] for times in found] for part in range(4))
+        without = [sum(times) / 2 for times in zip(first, last)]
+        report.add(f"{title}: with / without", "ratio", ratios(with_it, without))
+        report.add("  with all but listen / without", "ratio", ratios(without_listen, without))
+        report.add("  with / with all but listen", "ratio", ratios(with_it, without_listen))
+        report.add("  without / without", "ratio", ratios(last, first))
         report.add("  without", "ns", without)
         report.add("  with", "ns", with_it)
     if tried > len(found):

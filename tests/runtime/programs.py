@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Starts the .NET programs that samples.py built."""
 
-import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lib.built import built
 from lib.child import Child
-from lib.require import require
 from samples import DEFAULT_FOLDER
 
 FOLDER = Path(os.environ.get("DISCOVERY_SAMPLES", DEFAULT_FOLDER))
@@ -26,21 +26,34 @@ ENVIRONMENT = {name: value for name, value in os.environ.items()
 ENVIRONMENT["TMPDIR"] = _SOCKETS.name
 
 
-def program(name: str) -> dict[str, Any]:
-    """The entry of samples.json; skips the test, with the reason, where it was not built."""
-    index = FOLDER / "samples.json"
-    require(index.exists(), f"{index} is missing: run samples.py first")
-    entry = json.loads(index.read_text())[name]
-    require("argv" in entry, f"{name}: {entry.get('reason')}")
-    return entry
+# First words to a program that is not ours, which tells by its answer that its Main runs.
+GREETING = b"""{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {\
+"protocolVersion": "2024-11-05", "capabilities": {}, \
+"clientInfo": {"name": "test", "version": "1"}}}
+"""
+
+
+def program(name: str, seen_at: Path | None = None) -> dict[str, Any]:
+    """What is known of it; skips the test, with the reason, where it was not built."""
+    return built(FOLDER, name, seen_at)
 
 
 class Sample(Child):
-    """A running sample, with ARGUMENTS for it to ignore."""
+    """A running sample, with ARGUMENTS for it to ignore where it is ours.
 
-    def __init__(self, name: str, **env: str):
-        self.entry = program(name)
-        super().__init__([*self.entry["argv"], *ARGUMENTS], env=ENVIRONMENT | env)
+    A wrapper is a command that executes the one behind it, with the samples at another place where
+    one is given.
+    """
+
+    def __init__(self, name: str, wrapper: Sequence[str] = (), seen_at: Path | None = None,
+                 **env: str):
+        self.entry = program(name, seen_at)
+        ours = self.entry["kind"] != "server"
+        arguments = ARGUMENTS if ours else []
+        super().__init__([*wrapper, *self.entry["argv"], *arguments], env=ENVIRONMENT | env)
+        if not ours:
+            self.process.stdin.write(GREETING)
+            self.process.stdin.flush()
 
     def wait_main(self) -> None:
         """Returns when its Main runs."""
@@ -55,7 +68,7 @@ class Sample(Child):
         return False
 
     def _is_from_main(self, line: str) -> bool:
-        return line.startswith(f"ready {self.pid} ")
+        return line.startswith((f"ready {self.pid} ", '{"result":'))
 
 
 def run(name: str, *arguments: str | int) -> str:

@@ -4,8 +4,10 @@
 
 FOLDER (default: $DISCOVERY_SAMPLES, else build/samples) gets one folder for each, and samples.json:
 
-    NAME: {"stamp", "kind", "argv", "runtimeVersion", "entryAssembly"}   what can be run, or
-    NAME: {"stamp", "reason"}                                            why it can not
+    NAME: {"stamp", "kind", "folder", "argv", "runtimeVersion", "entryAssembly"}   what can be run
+    NAME: {"stamp", "reason"}                                            or why it can not
+
+argv has the whole path of `folder`, where the program is; lib.built reads this.
 
 A program that could not be built skips the tests that need it; it fails nothing here. What was
 built from the same sources by the same SDK is kept, so that a second run costs a second.
@@ -19,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
@@ -52,30 +55,58 @@ class Program(NamedTuple):
     file: str
     project: str = "App"
     options: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()  # options of a second build, whose program replaces the first's
     runtime: str | None = None  # a version that must be this one; else what the SDK brings
 
-    def command(self, folder: Path, scratch: Path) -> list[str]:
+    def commands(self, folder: Path, scratch: Path) -> Iterator[list[str]]:
         """What puts it into the folder."""
         if self.kind == "tool":
-            return ["dotnet", "tool", "install", self.file, "--version", TOOLS_VERSION,
-                    "--tool-path", str(folder)]
-        options = [f"-p:RuntimeFrameworkVersion={self.runtime}"] if self.runtime else []
-        return ["dotnet", "publish", str(SOURCES / self.project), "-nologo", "-v", "quiet",
-                "-c", "Release", "--artifacts-path", str(scratch), "-o", str(folder),
-                *self.options, *options]
+            yield ["dotnet", "tool", "install", self.file, "--version", TOOLS_VERSION,
+                   "--tool-path", str(folder)]
+        elif self.kind == "server":
+            yield ["npm", "install", "--prefix", str(folder), "--no-save", "--ignore-scripts",
+                   "--no-audit", "--no-fund", self.project]
+        else:
+            publish = ["dotnet", "publish", str(SOURCES / self.project), "-nologo", "-v", "quiet",
+                       "-c", "Release", "-o", str(folder), "--artifacts-path"]
+            runtime = [f"-p:RuntimeFrameworkVersion={self.runtime}"] if self.runtime else []
+            yield [*publish, str(scratch / "first"), *self.options, *runtime]
+            if self.replaced:
+                yield [*publish, str(scratch / "second"), *self.replaced]
 
     def argv(self, folder: Path) -> list[str]:
         """What runs it."""
         file = str(folder / self.file)
+        if self.kind == "server":
+            return ["env", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1",
+                    f"DOTNET_BUNDLE_EXTRACT_BASE_DIR={folder}/extracted",
+                    "AZURE_MCP_COLLECT_TELEMETRY=false", file, "server", "start"]
         return ["dotnet", file] if file.endswith(".dll") else [file]
+
+
+def server(runtime: str, version: str) -> Program:
+    """A program that somebody ships with a runtime of 10.0 that NuGet has no more."""
+    package = "@azure/mcp-linux-x64"
+    return Program("server", f"node_modules/{package}/dist/azmcp", project=f"{package}@{version}",
+                   runtime=runtime)
 
 
 SELF_CONTAINED = ("-r", "linux-x64", "--self-contained")
 PROGRAMS = {
     "framework-dependent": Program("framework-dependent", "App.dll"),
-    # Has no mapping: found by its listening socket alone.
+    # Those before 10.0.5 have no mapping. The SDK knows how to build for 8, but not for 3.1, which
+    # runs what is built for every runtime.
+    "self-contained-3": Program("self-contained", "App", runtime="3.1.3",
+                                options=(*SELF_CONTAINED, "-p:SampleFramework=net8.0",
+                                         "-p:DisableTransitiveFrameworkReferenceDownloads=true"),
+                                replaced=("-p:SampleFramework=netstandard2.0",
+                                          "-p:GenerateDependencyFile=false")),
     "self-contained-8": Program("self-contained", "App", runtime="8.0.34",
                                 options=(*SELF_CONTAINED, "-p:SampleFramework=net8.0")),
+    "self-contained-9": Program("self-contained", "App", runtime="9.0.23",
+                                options=(*SELF_CONTAINED, "-p:SampleFramework=net9.0")),
+    "server-10.0.3": server("10.0.3", "2.0.0-beta.20"),
+    "server-10.0.5": server("10.0.5", "2.0.0"),
     "self-contained-10": Program("self-contained", "App", runtime="10.0.15",
                                  options=SELF_CONTAINED),
     # Built against 10, as the SDK knows no 11, and run by it.
@@ -109,7 +140,7 @@ def update(folder: Path) -> None:
 
     def entry_of(name: str, scratch: Path) -> Entry:
         kept = before.get(name, {})
-        if kept.get("stamp") == stamp and "argv" in kept and Path(kept["argv"][-1]).exists():
+        if kept.get("stamp") == stamp and Path(kept.get("folder", "")).is_dir():
             return kept
         try:
             return {"stamp": stamp} | build(PROGRAMS[name], folder / name, scratch / name)
@@ -141,9 +172,13 @@ def current_stamp() -> str:
 def build(program: Program, folder: Path, scratch: Path) -> Entry:
     """Builds one program and, where it is a sample, lets it run once."""
     shutil.rmtree(folder, ignore_errors=True)
-    run(program.command(folder, scratch))
-    entry: Entry = {"kind": program.kind, "argv": program.argv(folder)}
-    if program.kind not in ("client", "tool"):
+    for command in program.commands(folder, scratch):
+        run(command)
+    entry: Entry = {"kind": program.kind, "folder": str(folder), "argv": program.argv(folder)}
+    if program.kind == "server":
+        run(entry["argv"])  # unpacks what it has in itself
+        entry |= {"runtimeVersion": program.runtime, "entryAssembly": "azmcp"}
+    elif program.kind not in ("client", "tool"):
         version = run(entry["argv"]).split()[-1]
         if program.runtime not in (None, version):
             raise CannotBuild(f"runs on {version}, not {program.runtime}")

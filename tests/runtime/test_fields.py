@@ -132,6 +132,10 @@ class FrameworkDependent(Fields, unittest.TestCase):
     sample = "framework-dependent"
 
 
+class SelfContained8(Fields, unittest.TestCase):
+    sample = "self-contained-8"
+
+
 class SelfContained10(Fields, unittest.TestCase):
     sample = "self-contained-10"
 

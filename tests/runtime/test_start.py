@@ -30,7 +30,7 @@ class FoundRunning:
 
 
 class FoundStarting(FoundRunning):
-    """A program that the kernel tells of: its runtime makes the mapping."""
+    """A program that the kernel tells of when its runtime listens, with the mapping or without."""
 
     def test_started_after_the_daemon_it_is_told_ready_then_gone(self) -> None:
         require_bpf()
@@ -65,7 +65,7 @@ class FrameworkDependent(FoundStarting, unittest.TestCase):
     sample = "framework-dependent"
 
 
-class SelfContained8(FoundRunning, unittest.TestCase):
+class SelfContained8(FoundStarting, unittest.TestCase):
     sample = "self-contained-8"
 
 

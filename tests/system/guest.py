@@ -46,8 +46,8 @@ from pathlib import Path
 from typing import Any
 
 from lib import varlink
+from lib.built import built
 from lib.child import Child, readable
-from lib.require import require
 from lib.subscription import Subscription
 from lib.users import GROUP
 from lib.varlink import INTERFACE, TIMEOUT
@@ -187,19 +187,20 @@ def _has(entry: Entry, fields: dict[str, Any]) -> bool:
 # ---- .NET services
 
 class DotnetService:
-    """A unit that runs a NativeAOT program with a diagnostic port.
+    """A unit that runs a program with a diagnostic port: a NativeAOT one, or another sample.
 
     The program leaves when its standard input ends. Its input is a FIFO that systemd made and holds
     open at both ends, so it ends when it is stopped and not before.
     """
 
-    def __init__(self, name: str, directives: dict[str, str]):
+    def __init__(self, name: str, directives: dict[str, str], sample: str = "native-aot"):
         self.unit = f"{name}.service"
+        self._sample = sample
         self._stdin = f"{name}-stdin.socket"
         self._fifo = f"[Socket]\nListenFIFO=/run/{name}.stdin\nFileDescriptorName=stdin\n" \
                      f"Service={self.unit}\n"
         lines = "".join(f"{key}={value}\n" for key, value in directives.items())
-        self._service = f"[Service]\nType=exec\nExecStart={APP}\n" \
+        self._service = "[Service]\nType=exec\n" \
                         f"Sockets={self._stdin}\nStandardInput=fd:stdin\n" \
                         f"StandardOutput=journal\n{lines}"
 
@@ -209,10 +210,9 @@ class DotnetService:
 
     def write(self, root: Path = Path("/")) -> None:
         """Puts its units there; skips where there is no program for them to run."""
-        index = SAMPLES / "samples.json"
-        entry = json.loads(index.read_text())["native-aot"] if index.exists() else {}
-        require("argv" in entry, f"native-aot: {entry.get('reason', 'no samples were built')}")
-        (root / UNITS / self.unit).write_text(self._service)
+        argv = built(SAMPLES, self._sample, Path("/samples"))["argv"]
+        start = f"ExecStart={' '.join(argv)}\n"
+        (root / UNITS / self.unit).write_text(self._service + start)
         (root / UNITS / self._stdin).write_text(self._fifo)
 
     def enable(self, root: Path) -> None:
@@ -232,9 +232,9 @@ class DotnetService:
         systemctl("stop", self.unit)
 
 
-def dotnet_service(name: str, **directives: str) -> DotnetService:
+def dotnet_service(name: str, sample: str = "native-aot", **directives: str) -> DotnetService:
     """A new service with these directives of [Service], in a guest that runs; not started."""
-    service = DotnetService(name, directives)
+    service = DotnetService(name, directives, sample)
     service.write()
     systemctl("daemon-reload")
     return service

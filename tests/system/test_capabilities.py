@@ -70,8 +70,8 @@ class Capabilities(guest.Scenario):
         """No program was loaded; Status, journal and check say what that costs."""
         status = guest.call("Status")
         self.assertEqual(status["mechanism"], "scan-at-start")
-        self.assertEqual([program["attached"] for program in status["programs"]], [False] * 3)
-        for name, sentence in zip(("mapping", "exec", "scan"), status["degraded"], strict=False):
+        self.assertEqual([program["attached"] for program in status["programs"]], [False] * 4)
+        for name, sentence in zip(("mapping", "listen", "exec", "scan"), status["degraded"], strict=False):
             self.assertIn(f"the kernel program {name} is not loaded (EPERM)", sentence)
             self.assertIn("CAP_BPF and CAP_PERFMON", sentence)
         told = guest.journal(_PID=guest.main_pid(), MESSAGE_ID=guest.MESSAGES["DEGRADED"])

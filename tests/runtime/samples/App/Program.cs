@@ -2,8 +2,11 @@
 // standard input. The test holds the other end: no sample sleeps, and none outlives its test.
 // SPDX-License-Identifier: MIT
 using System;
+using System.Diagnostics;
+using System.Linq;
 using System.Runtime.InteropServices;
 
-string version = RuntimeInformation.FrameworkDescription.Split(' ')[^1];
-Console.WriteLine($"ready {Environment.ProcessId} {version}");
+// Nothing that .NET Core 3.1 does not have.
+string version = RuntimeInformation.FrameworkDescription.Split(' ').Last();
+Console.WriteLine($"ready {Process.GetCurrentProcess().Id} {version}");
 Console.In.ReadToEnd();
