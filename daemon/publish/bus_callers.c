@@ -114,7 +114,7 @@ int bus_callers_add(BusCallers *callers, sd_bus *bus, const char *name, BusCalle
         return -ENOMEM;
     caller->callers = callers;
     TAILQ_INIT(&caller->waiting);
-    memcpy(caller->name, name, strlen(name));
+    memcpy(caller->name, name, strlen(name) + 1);
     int r = sd_bus_call_method_async(bus, &caller->slot, BUS_DRIVER, "/org/freedesktop/DBus",
                                      BUS_DRIVER, "GetConnectionCredentials", on_credentials, caller,
                                      "s", name);

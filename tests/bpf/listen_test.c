@@ -124,9 +124,9 @@ static void test_paths(void **state) {
 
 static void listen_at_others(const void *folder) {
     static const char *const names[] = {
-        DISCOVERY_DSROUTER_PREFIX "1-2-socket", "dotnet-diagn",
-        "Dotnet-diagnostic-1-2-socket",         "xdotnet-diagnostic-1-2-socket",
-        "dotnet_diagnostic-1-2-socket",         "clr-debug-pipe-1-2-in",
+        "dotnet-diagnostic-dsrouter-1-2-socket", "dotnet-diagn",
+        "Dotnet-diagnostic-1-2-socket",          "xdotnet-diagnostic-1-2-socket",
+        "dotnet_diagnostic-1-2-socket",          "clr-debug-pipe-1-2-in",
     };
     for (size_t i = 0; i < ELEMENTS_OF(names); i++)
         MUST(listen(bind_in(folder, names[i], SOCK_STREAM), 1) == 0);

@@ -153,7 +153,7 @@ static void test_what_a_user_is_told_is_bounded(void **state) {
     BusFixture *fixture = *state;
     size_t answers = 0;
     while (strcmp(ask(fixture, OWNER), "") == 0)
-        assert_true(++answers <= BOUND_BUS_BURST / BOUND_BUS_REPLY * 2);
+        assert_true(++answers <= 2U * BOUND_BUS_BURST / BOUND_BUS_REPLY);
     assert_string_equal(ask(fixture, OWNER), SD_BUS_ERROR_LIMITS_EXCEEDED);
     uint64_t refused = bus_counters(fixture->bus)->refused;
     bus_call_list(fixture, OWNER);
