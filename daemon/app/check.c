@@ -166,7 +166,8 @@ int check_process_begin(pid_t pid, CheckItems *items, uid_t *ret_uid) {
 
 static void add_mapping(int protection, bool answered, CheckItems *items) {
     if (protection == PROTECTION_UNKNOWN && answered) {
-        check_add(items, "mapping", true, "none: a runtime before 10.0.5, found by its socket");
+        check_add(items, "mapping", true,
+                  "none was seen, as of runtimes before 10.0.5; found by its socket");
     } else if (protection != PROTECTION_UNKNOWN) {
         char shown[5];
         procfs_text_protection(protection, shown);

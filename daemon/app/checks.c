@@ -72,7 +72,8 @@ void checks_free(Checks *checks) {
 static int ask(Checks *checks, Check *check, uid_t uid) {
     if (checks->registry)
         check_add(&check->items, "signal", false,
-                  "none was seen, so it is not listed; it will be where it answers this check");
+                  "none was seen, so it is not listed; it will be where it answers this check at a "
+                  "socket of the runtime's name");
     check->serial = ++checks->last_serial;
     ProbeTarget target = {
         .key = {.pid = check->pid,
@@ -81,6 +82,7 @@ static int ask(Checks *checks, Check *check, uid_t uid) {
         .uid = uid,
         .socket_hint = "",
         .wants_protection = true,
+        .named_only = true,
     };
     return probe_start(checks->probes, check->serial, &target);
 }

@@ -12,6 +12,7 @@ typedef struct Life {
     bool named_by_kernel;  // a kernel record named it, not only a scan of /proc
     bool probing;          // an attempt is in flight
     bool signalled_again;  // during that attempt
+    bool told_more;        // the same, with something that was unknown
     bool patient;          // no signal makes the next one due at once
     uint64_t window_us;    // attempts are counted from here
     uint64_t attempted_us; // when the last attempt ended, 0: none did

@@ -76,6 +76,7 @@ static void publish(Registry *registry, Life *life, const Traits *before, Action
 static void probe(Registry *registry, Life *life, Actions *actions) {
     life->probing = true;
     life->signalled_again = false;
+    life->told_more = false;
     deadlines_remove(&registry->deadlines, &life->deadline);
     actions_add(actions, ACTION_PROBE, life->process.serial, &life->process.key);
 }
@@ -164,7 +165,8 @@ static void merge_signal(Registry *registry, Life *life, const Signal *signal, I
     if (life->process.traits.state == STATE_READY)
         return;
     if (life->probing) {
-        life->signalled_again |= news != LIFE_NEWS_NONE;
+        life->signalled_again = true;
+        life->told_more |= news != LIFE_NEWS_NONE;
         return;
     }
     uint64_t due_us = life->attempted_us + RULES_SIGNAL_PAUSE_US;
@@ -321,12 +323,18 @@ static void feed_probed(Registry *registry, Input *input, Instant now, Actions *
     apply_outcome(registry, life, input, now, actions);
     if (life->process.traits.state == STATE_READY)
         return;
-    if (life->signalled_again && !life->patient) {
+    if (life->told_more && !life->patient) {
         life->window_us = now.boottime_us;
         probe(registry, life, actions);
         return;
     }
     uint64_t due_us = rules_next_attempt(outcome, life->window_us, now.boottime_us);
+    // What was signalled may have come too late for this attempt, which may have been the last.
+    uint64_t pause_end_us = now.boottime_us + RULES_SIGNAL_PAUSE_US;
+    if (life->signalled_again && due_us > pause_end_us) {
+        life->window_us = now.boottime_us;
+        due_us = pause_end_us;
+    }
     if (due_us != USEC_NEVER)
         deadlines_set(&registry->deadlines, &life->deadline, due_us);
 }

@@ -77,6 +77,7 @@ int attempt_new(uint64_t serial, const ProbeTarget *target, Attempt **ret) {
     attempt->look->job.uid = target->uid;
     attempt->look->owner = attempt;
     attempt->look->wants_protection = target->wants_protection;
+    attempt->look->named_only = target->named_only;
     *ret = attempt;
     return 0;
 }

@@ -159,7 +159,7 @@ static int read_table(Locator *locator, Failure *failure) {
     return STEP_DONE;
 }
 
-int locator_find(const Target *target, Candidates *ret, Failure *failure) {
+int locator_find(const Target *target, bool named_only, Candidates *ret, Failure *failure) {
     _cleanup_(locator_freep) Locator *locator = malloc(sizeof *locator);
     if (!locator)
         return -ENOMEM;
@@ -176,6 +176,11 @@ int locator_find(const Target *target, Candidates *ret, Failure *failure) {
                     locator->table_read < BOUND_SOCKET_TABLE
                         ? "it listens on no Unix socket"
                         : "the table of Unix sockets is too long to find its own");
+        return STEP_FAILED;
+    }
+    if (found == &locator->others && named_only) {
+        failure_set(failure, OUTCOME_NO_SOCKET, NULL, 0,
+                    "it listens on Unix sockets, none of which has the name of a diagnostic one");
         return STEP_FAILED;
     }
     *ret = *found;

@@ -11,6 +11,6 @@ typedef struct Candidates {
 } Candidates;
 
 // STEP_DONE: *ret are one or more paths of the target's own listening stream sockets, those with
-// the name of a default diagnostic socket; where it has none, its others. STEP_FAILED with
-// OUTCOME_NO_SOCKET: it has none at all. May block.
-int locator_find(const Target *target, Candidates *ret, Failure *failure);
+// the name of a default diagnostic socket; where it has none, its others unless `named_only`.
+// STEP_FAILED with OUTCOME_NO_SOCKET: it has none of these. May block.
+int locator_find(const Target *target, bool named_only, Candidates *ret, Failure *failure);

@@ -96,7 +96,7 @@ static bool next_path(Look *look) {
 static int locate(Look *look) {
     _cleanup_(failure_done) Failure failure = {0};
     look->located = true;
-    int r = locator_find(&look->target, &look->candidates, &failure);
+    int r = locator_find(&look->target, look->named_only, &look->candidates, &failure);
     if (r == STEP_FAILED)
         failure_merge(&look->failure, &failure);
     return r;

@@ -14,6 +14,7 @@ typedef struct Look {
     // What to look at. The hint ("" for none) is tried first.
     char hint[SOCKET_PATH_SIZE];
     bool wants_protection; // of the mapping, from maps
+    bool named_only;       // leave out what has not the name of a default diagnostic socket
     bool same_socket;      // ask at `path` once more instead of going on to the next socket
     int version;           // of the question
 

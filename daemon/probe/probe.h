@@ -32,6 +32,7 @@ typedef struct ProbeTarget {
     uid_t uid;               // to whose account it goes
     const char *socket_hint; // tried first, "" for none
     bool wants_protection;   // in the facts
+    bool named_only;         // no signal named it: sockets of other names are none of ours to ask
 } ProbeTarget;
 
 // One attempt at this process. `serial` names the attempt in its input and must not be in the pool

@@ -81,19 +81,21 @@ static int call_new(BusCalls *calls, sd_bus_message *message, BusCall **ret) {
 
 enum { ERROR_SIZE = 256 }; // of an error, about
 
-static const char too_much[] = "Too much is asked for: it goes on in a while.";
-
 static void pay(BusCall *call, size_t size) {
     if (call->viewer.uid != UID_UNKNOWN)
         bus_rates_pay(&call->calls->rates, call->viewer.uid, size, instant_now().boottime_us);
 }
 
 // A caller that has gone meanwhile is not missed: the bus drops the reply.
-static void send_reply(BusCall *call, sd_bus_message *reply, size_t size) {
+static void send_unpaid(BusCall *call, sd_bus_message *reply, size_t size) {
     int r = sd_bus_message_send(reply);
     if (r < 0)
         log_debug("Cannot reply over the bus: %s", strerror(-r));
     call->calls->unsent_bytes += size;
+}
+
+static void send_reply(BusCall *call, sd_bus_message *reply, size_t size) {
+    send_unpaid(call, reply, size);
     pay(call, size);
 }
 
@@ -112,6 +114,23 @@ static void send_failure(BusCall *call, int error) {
 static void refuse(BusCall *call, const char *text) {
     call->calls->counters->refused++;
     send_error(call, SD_BUS_ERROR_LIMITS_EXCEEDED, text);
+}
+
+// Paid for apart: by calling on, one user would use up what all others are told. Nor is that
+// without end: beyond it there is no reply.
+static void refuse_too_much(BusCall *call) {
+    BusCalls *calls = call->calls;
+    uid_t uid = call->viewer.uid;
+    uint64_t now_us = instant_now().boottime_us;
+    calls->counters->refused++;
+    if (!bus_rates_allow(&calls->refusals, uid, now_us))
+        return;
+    bus_rates_pay(&calls->refusals, uid, ERROR_SIZE, now_us);
+    _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+    const sd_bus_error error = SD_BUS_ERROR_MAKE_CONST(
+        SD_BUS_ERROR_LIMITS_EXCEEDED, "Too much is asked for: it goes on in a while.");
+    if (sd_bus_message_new_method_error(call->message, &reply, &error) >= 0)
+        send_unpaid(call, reply, ERROR_SIZE);
 }
 
 static void send_answer(BusCall *call) {
@@ -165,7 +184,7 @@ static int on_collect(sd_event_source *source __attribute__((unused)),
     BusCall *call = TAILQ_FIRST(&calls->lists);
     // Those before it may have used up what this one's user may be told.
     if (!call->listing.reply && !is_allowed(calls, call->viewer.uid)) {
-        refuse(call, too_much);
+        refuse_too_much(call);
         end_list(call);
         return 0;
     }
@@ -214,7 +233,7 @@ static void begin_list(BusCall *call) {
 static void perform(BusCall *call) {
     const BusRequest *request = &call->request;
     if (!is_allowed(call->calls, call->viewer.uid)) {
-        refuse(call, too_much);
+        refuse_too_much(call);
     } else if (!request->answer && !request->error) {
         begin_list(call);
         return;

@@ -32,6 +32,7 @@ typedef struct BusCalls {
     BusCounters *counters;  // borrowed
     BusCallers callers;
     BusRates rates;
+    BusRates refusals;    // told to those who have used up theirs
     size_t waiting_count; // for the bus to say who calls
     BusCallList queued;   // of others than root, until the bus has taken what was sent; each owned
     size_t queued_count;

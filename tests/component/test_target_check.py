@@ -125,12 +125,6 @@ class Step(Check):
         self.assertEqual(items["path"]["detail"],
                          f"/proc/{fake.pid}/root/tmp/dotnet-diagnostic-1-1-socket")
 
-    def test_its_socket_was_deleted(self) -> None:
-        fake = self.scene.start()
-        fake.do(*fake.open(READY, path=fake.path("app.sock")))
-        Path(fake.sockets[0]).unlink()
-        self.check(fake, "path", f"{fake.sockets[0]}: was deleted", "start the process again")
-
     def test_the_name_of_its_socket_is_taken(self) -> None:
         fake = self.scene.start()
         taken = Path(f"/tmp/dotnet-diagnostic-{fake.own_pid}-{fake.key}-socket")
@@ -154,31 +148,42 @@ class Step(Check):
         child = int(fake.do("fork listen")[0])
         self.check(child, "owner", f"answers as process {fake.pid}, not {child}")
 
+
+class Unseen(Check):
+    """The same of processes that no signal named: they began while the kernel told of none."""
+
+    options = ("--without=mapping", "--without=listen")
+
+    def test_its_socket_was_deleted(self) -> None:
+        fake = self.scene.start()
+        fake.do(*fake.open(READY))
+        Path(fake.sockets[0]).unlink()
+        self.check(fake, "path", f"{fake.sockets[0]}: was deleted", "start the process again")
+
     def test_its_socket_became_another_users(self) -> None:
         fake = self.scene.start()
-        fake.do(*fake.open(READY, path=fake.path("app.sock")))
+        fake.do(*fake.open(READY))
         os.chown(fake.sockets[0], NOBODY, NOBODY)
         self.check(fake, "owner", f"belongs to uid {NOBODY}")
 
     def test_what_listens_speaks_another_protocol(self) -> None:
         fake = self.scene.start()
-        fake.do(*fake.open(script(b"HTTP/1.1 400 Bad Request\r\n\r\n", "close"),
-                           path=fake.path("app.sock")))
+        fake.do(*fake.open(script(b"HTTP/1.1 400 Bad Request\r\n\r\n", "close")))
         self.check(fake, "answer", "no DOTNET_IPC_V1 in front", "no diagnostic port")
 
     def test_what_listens_hangs_up(self) -> None:
         fake = self.scene.start()
-        fake.do(*fake.open("close", path=fake.path("app.sock")))
+        fake.do(*fake.open("close"))
         self.check(fake, "connection", "closed the connection without an answer")
 
     def test_it_is_silent(self) -> None:
         fake = self.scene.start()
-        fake.do(*fake.open(SILENT, path=fake.path("app.sock")))
+        fake.do(*fake.open(SILENT))
         self.check(fake, "answer", "no whole answer to ProcessInfo3", "ss -xp")
 
     def test_it_is_stopped(self) -> None:
         fake = self.scene.start()
-        fake.do(*fake.open(READY, path=fake.path("app.sock")))
+        fake.do(*fake.open(READY))
         fake.kill(signal.SIGSTOP)
         os.waitid(os.P_PID, fake.pid, os.WSTOPPED | os.WNOWAIT)
         items = self.check(fake, "answer", "; the process is stopped")
@@ -187,7 +192,7 @@ class Step(Check):
 
     def test_a_debugger_holds_it(self) -> None:
         fake = self.scene.start()
-        fake.do(*fake.open(READY, path=fake.path("app.sock")))
+        fake.do(*fake.open(READY))
         with debugged(fake.pid):
             items = self.check(fake, "answer", "; the process is stopped by a debugger")
             self.assertFalse(items["process"]["ok"])
@@ -267,6 +272,14 @@ class WithoutEvents(Check):
         self.assertEqual(items["answer"]["detail"],
                          f"runtime {answers.SECOND['runtimeVersion']}")
         self.assertEqual(self.scene.wait(fake, "ready")["signal"], "scan")
+
+    def test_a_socket_of_another_name_is_not_asked(self) -> None:
+        """What a program that is not .NET listens at is nobody's to wake."""
+        fake = self.scene.start()
+        fake.do(*fake.open(READY, path=fake.path("app.sock")))
+        self.check(fake, "socket", "none of which has the name of a diagnostic one")
+        self.assertEqual(fake.told(), [])
+        self.assertEqual(self.scene.listed(pid=fake.pid), {})
 
     def test_one_that_does_not_answer_is_not(self) -> None:
         fake = self.scene.begin("close")

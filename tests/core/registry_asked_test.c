@@ -103,6 +103,27 @@ static void nobody_is_asked_twice_at_a_time_or_again_once_ready(void **state) {
     assert_false(registry_is_probing(f->registry, 2));
 }
 
+static void a_signal_during_the_last_attempt_is_not_lost(void **state) {
+    Fixture *f = *state;
+    const Outcome outcomes[] = {OUTCOME_NO_SOCKET, OUTCOME_TIMEOUT};
+    for (size_t i = 0; i < 2; i++) {
+        f->now += 31 * SECOND;
+        feed_outcome(f, outcomes[i]);
+        assert_true(registry_next_deadline(f->registry) == USEC_NEVER);
+        f->now += RULES_SIGNAL_PAUSE_US;
+        ask(f, 1);
+        // It listens right after the attempt has looked for a socket.
+        feed(f, (Input){.kind = INPUT_SIGNAL, .signal = sample_signal(10, 5, 1)});
+        assert_asks(f, false);
+        feed_outcome(f, outcomes[i]);
+        assert_asks(f, false);
+        assert_true(registry_next_deadline(f->registry) == f->now + RULES_SIGNAL_PAUSE_US);
+        f->now += RULES_SIGNAL_PAUSE_US;
+        feed(f, (Input){.kind = INPUT_TIMER});
+        assert_asks(f, true);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -111,6 +132,7 @@ int main(void) {
         TEST(a_question_begins_no_further_course_of_attempts),
         TEST(a_question_does_not_cost_the_attempts_that_are_due),
         TEST(nobody_is_asked_twice_at_a_time_or_again_once_ready),
+        TEST(a_signal_during_the_last_attempt_is_not_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "instant.h"
 
 // The caller's list has so many processes and takes more turns than there are other calls.
 static void expect_collected_between_other_things(BusFixture *fixture, const char *caller,
@@ -163,6 +164,27 @@ static void test_what_a_user_is_told_is_bounded(void **state) {
     assert_string_equal(ask(fixture, MEMBER), SD_BUS_ERROR_LIMITS_EXCEEDED);
     assert_string_equal(ask(fixture, STRANGER), "");
     assert_string_equal(ask(fixture, ROOT), "");
+}
+
+static void test_who_calls_on_and_on_uses_up_nothing_of_others(void **state) {
+    BusFixture *fixture = *state;
+    assert_string_equal(ask(fixture, OWNER), "");
+    const uint64_t begun_us = instant_now().boottime_us;
+    const size_t calls = (BOUND_BUS_USERS_BURST + 2U * BOUND_BUS_BURST) / BOUND_BUS_REPLY;
+    enum { AT_ONCE = 512 };
+    size_t told = 0;
+    for (size_t i = 0; i < calls / AT_ONCE; i++) {
+        for (size_t j = 0; j < AT_ONCE; j++)
+            bus_call_property(fixture, OWNER, "ReadyCount");
+        bus_fixture_run(fixture);
+        while (fake_bus_next(&fixture->fake))
+            told++;
+    }
+    // Answers, and refusals of as many bytes.
+    uint64_t lasted_us = instant_now().boottime_us - begun_us;
+    uint64_t bytes = BOUND_BUS_BURST + BOUND_BUS_PER_SECOND * lasted_us / USEC_PER_SEC;
+    assert_in_range(told, BOUND_BUS_BURST / BOUND_BUS_REPLY, 2 * bytes / BOUND_BUS_REPLY + 2);
+    assert_string_equal(ask(fixture, STRANGER), "");
 }
 
 // A few signals that the bus has not taken.
@@ -343,6 +365,7 @@ int main(void) {
         BUS_TEST(test_calls_of_all_clients_are_bounded),
         BUS_TEST(test_who_has_not_called_for_longest_is_forgotten),
         BUS_TEST(test_what_a_user_is_told_is_bounded),
+        BUS_TEST(test_who_calls_on_and_on_uses_up_nothing_of_others),
         BUS_TEST(test_users_wait_for_a_bus_that_does_not_read_and_root_does_not),
         BUS_TEST(test_nothing_of_what_a_caller_sent_is_sent_back),
         BUS_TEST(test_a_long_path_is_not_looked_up),
