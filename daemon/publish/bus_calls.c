@@ -189,12 +189,15 @@ static int on_collect(sd_event_source *source __attribute__((unused)),
         return 0;
     }
     int result = step(call);
-    if (result < 0)
+    if (result < 0) {
         send_failure(call, result);
-    else if (result == BUS_LISTING_TOO_LARGE)
+    } else if (result == BUS_LISTING_TOO_LARGE) {
+        // Collecting it was work, too.
+        pay(call, call->listing.size);
         send_error(call, SD_BUS_ERROR_LIMITS_EXCEEDED,
                    "The list is too long for the bus. Give a filter, or use the Varlink interface "
                    "org.dotnetdiscovery.Manager.");
+    }
     if (result != BUS_LISTING_MORE)
         end_list(call);
     return 0;

@@ -71,6 +71,16 @@ static void test_a_list_that_is_too_long(void **state) {
     bus_expect_reply(fixture, ROOT, NULL);
 }
 
+static void test_lists_that_are_too_long_are_not_made_without_end(void **state) {
+    BusFixture *fixture = *state;
+    begin_large(fixture, 1, BOUND_BUS_LIST / 4000 + 1, 1000);
+    for (size_t i = 0; i <= BOUND_BUS_BURST / BOUND_BUS_LIST; i++) {
+        bus_call_list(fixture, OWNER);
+        bus_expect_error(fixture, OWNER, SD_BUS_ERROR_LIMITS_EXCEEDED);
+    }
+    assert_int_equal(bus_counters(fixture->bus)->refused, 1);
+}
+
 static void test_calls_of_a_client_are_bounded_until_it_is_known(void **state) {
     BusFixture *fixture = *state;
     fixture->fake.keeps_questions = true;
@@ -361,6 +371,7 @@ int main(void) {
         BUS_TEST(test_looking_at_many_is_done_between_other_things),
         BUS_TEST(test_a_list_of_large_ones_is_collected_between_other_things),
         BUS_TEST(test_a_list_that_is_too_long),
+        BUS_TEST(test_lists_that_are_too_long_are_not_made_without_end),
         BUS_TEST(test_calls_of_a_client_are_bounded_until_it_is_known),
         BUS_TEST(test_calls_of_all_clients_are_bounded),
         BUS_TEST(test_who_has_not_called_for_longest_is_forgotten),
