@@ -146,6 +146,7 @@ class Step(Check):
         fake = self.scene.begin(READY)
         self.scene.wait(fake, "ready")
         child = int(fake.do("fork listen")[0])
+        self.scene.subscription.wait_state(child, "unreachable")  # it has listened
         self.check(child, "owner", f"answers as process {fake.pid}, not {child}")
 
 
