@@ -20,12 +20,24 @@ enum {
     BOUND_MOUNT_TABLE = 1 << 20,      // bytes read of mountinfo
 
     // Kernel records.
-    BOUND_RING_BYTES = 1 << 20,     // ring buffer, a power of two
-    BOUND_RING_RECORDS = 256,       // read per turn of the loop
-    BOUND_SCAN_READ = 512,          // bytes asked of the iterator per read
-    BOUND_SCAN_INTERVAL_MS = 1000,  // between the starts of two scans, at least
-    BOUND_SCAN_DOUBLINGS = 10,      // of that after scans that failed, one each
-    BOUND_SCAN_LISTENERS = 1 << 16, // diagnostic sockets that a scan of /proc remembers
+    BOUND_RING_BYTES = 512 << 10, // ring buffer, a power of two; it counts twice as resident
+    BOUND_RING_RECORDS = 256,     // read per turn of the loop
+    BOUND_SELF_TEST_MS = 500,     // that a mechanism may take to tell of the daemon itself
+    // Less than sysctl kernel.perf_event_mlock_kb lets a user have for each CPU online.
+    BOUND_PERF_BYTES = 256 << 10,       // ring buffer of perf for each CPU, a power of two
+    BOUND_PERF_BYTES_OF_ALL = 16 << 20, // the same together, but a page each; where there are many
+    BOUND_PERF_RECORDS = 1024,          // read of one of them per turn of the loop
+    BOUND_PERF_SIGNALS = 16,            // of these, such as are looked up in /proc
+    BOUND_PERF_PAUSE_MS = 5,            // between two looks at them while records come
+    BOUND_EXITS_PER_TURN = 64,          // of processes that are followed
+    BOUND_SCAN_READ = 512,              // bytes asked of the iterator per read
+    BOUND_SCAN_INTERVAL_MS = 1000,      // between the starts of two scans, at least
+    BOUND_SCAN_INTERVAL_MAX_MS = 60000, // the same where one follows by itself, at most ...
+    BOUND_SCAN_REST = 100,              // ... which is so many times the CPU time of the last one
+    BOUND_SCAN_BELIEFS = 8,             // scans that take it that nobody holds a socket still
+    BOUND_SCAN_DESCRIPTORS = 256,       // of one process looked at per turn
+    BOUND_SCAN_SIGNALS = 64,            // of one process told per turn
+    BOUND_SCAN_LISTENERS = 1 << 16,     // diagnostic sockets that a scan of /proc remembers
 
     // Probes.
     BOUND_PROBES = 64,              // attempts in flight (option)

@@ -67,41 +67,63 @@ int procfs_read_link(int directory, const char *name, char *buffer, size_t size)
     return 0;
 }
 
-int procfs_each_line(int directory, const char *name, size_t limit, ProcfsLine line,
-                     void *userdata) {
-    _cleanup_close_ int fd = open_file(directory, name);
+int procfs_lines_open(ProcfsLines *lines, int directory, const char *name) {
+    int fd = open_file(directory, name);
     if (fd < 0)
         return fd;
+    lines->fd = fd;
+    lines->used = lines->total = 0;
+    lines->at_end = false;
+    return 0;
+}
 
-    char buffer[8192 + 1];
-    size_t used = 0;
-    for (size_t total = 0;;) {
-        ssize_t n = read_up_to(fd, buffer + used, sizeof buffer - 1 - used);
-        if (n < 0)
-            return (int)n;
-        int at_end = used + (size_t)n < sizeof buffer - 1;
-        used += (size_t)n;
-        total += (size_t)n;
+void procfs_lines_close(ProcfsLines *lines) {
+    lines->fd = safe_close(lines->fd);
+}
 
-        size_t start = 0;
-        while (start < used) {
-            char *newline = memchr(buffer + start, '\n', used - start);
-            // Without a newline the rest waits for more, unless it fills the buffer or the file
-            // ends.
-            if (!newline && !at_end && start > 0)
-                break;
-            size_t end = newline ? (size_t)(newline - buffer) : used;
-            buffer[end] = '\0';
-            int r = line(userdata, buffer + start, end - start);
-            if (r != 0)
-                return r;
-            start = newline ? end + 1 : used;
-        }
-        if (at_end)
-            return 0;
-        if (total >= limit)
-            return -EFBIG;
-        memmove(buffer, buffer + start, used - start);
-        used -= start;
+int procfs_lines_step(ProcfsLines *lines, size_t limit, ProcfsLine line, void *userdata) {
+    char *buffer = lines->buffer;
+    const size_t room = sizeof lines->buffer - 1 - lines->used;
+    ssize_t n = read_up_to(lines->fd, buffer + lines->used, room);
+    if (n < 0)
+        return (int)n;
+    lines->at_end = (size_t)n < room;
+    lines->used += (size_t)n;
+    lines->total += (size_t)n;
+
+    size_t start = 0;
+    while (start < lines->used) {
+        char *newline = memchr(buffer + start, '\n', lines->used - start);
+        // Without a newline the rest waits for more, unless it fills the buffer or the file ends.
+        if (!newline && !lines->at_end && start > 0)
+            break;
+        size_t end = newline ? (size_t)(newline - buffer) : lines->used;
+        buffer[end] = '\0';
+        int r = line(userdata, buffer + start, end - start);
+        if (r != 0)
+            return r;
+        start = newline ? end + 1 : lines->used;
     }
+    if (!lines->at_end && lines->total >= limit)
+        return -EFBIG;
+    memmove(buffer, buffer + start, lines->used - start);
+    lines->used -= start;
+    return 0;
+}
+
+static void lines_closep(ProcfsLines *lines) {
+    procfs_lines_close(lines);
+}
+
+int procfs_each_line(int directory, const char *name, size_t limit, ProcfsLine line,
+                     void *userdata) {
+    _cleanup_(lines_closep) ProcfsLines lines;
+    lines.fd = -1;
+    int r = procfs_lines_open(&lines, directory, name);
+    if (r < 0)
+        return r;
+    do
+        r = procfs_lines_step(&lines, limit, line, userdata);
+    while (r == 0 && !lines.at_end);
+    return r;
 }

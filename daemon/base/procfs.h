@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -25,3 +26,16 @@ int procfs_read_link(int directory, const char *name, char *buffer, size_t size)
 typedef int (*ProcfsLine)(void *userdata, const char *line, size_t size);
 int procfs_each_line(int directory, const char *name, size_t limit, ProcfsLine line,
                      void *userdata);
+
+// The same in steps, each of one buffer, for who must not stay away for long.
+typedef struct ProcfsLines {
+    int fd;      // owned
+    bool at_end; // every line was passed
+    size_t used, total;
+    char buffer[8192 + 1];
+} ProcfsLines;
+
+// The caller owns what is opened, to be closed by procfs_lines_close().
+int procfs_lines_open(ProcfsLines *lines, int directory, const char *name);
+void procfs_lines_close(ProcfsLines *lines);
+int procfs_lines_step(ProcfsLines *lines, size_t limit, ProcfsLine line, void *userdata);
