@@ -108,6 +108,7 @@ typedef struct Process {
     uint64_t serial; // unique in this run, grows with each life begun
     ProcessKey key;
     uint64_t id_exec_count; // key.exec_count when the life began: the id must not change later
+    uint64_t id_again;      // where that is unknown, and a life before had the same key: the serial
     Traits traits;
     gid_t gid;
     pid_t namespace_pid;                // 0 where unknown

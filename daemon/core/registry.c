@@ -20,6 +20,7 @@
 typedef struct Grave {
     ProcessKey key;
     char socket_path[SOCKET_PATH_SIZE]; // that alone comes too late which names it; "": all does
+    bool lives_on; // the process does, and what it runs next looks the same: nothing is too late
 } Grave;
 
 struct Registry {
@@ -28,6 +29,7 @@ struct Registry {
     Deadlines deadlines;
     uint64_t last_serial;
     uint64_t sequence;
+    uint64_t in_state[STATE_COUNT_]; // lives; STATE_GONE: those that ended
     RegistryCounters counters;
     bool missed; // a life could not be followed, and none has made room by its end since
     Grave graveyard[BOUND_GRAVEYARD]; // of the lives ended last, a ring
@@ -35,7 +37,7 @@ struct Registry {
 };
 
 // The most that one life can ask for at once: a life that ends (publish, unfollow, cancel, rescan)
-// and one that begins in its place (publish, follow, probe).
+// and one that begins in its place (follow, probe, publish).
 enum { ACTIONS_PER_LIFE = 8 };
 
 int registry_new(const RegistryLimits *limits, Registry **ret) {
@@ -51,7 +53,9 @@ int registry_new(const RegistryLimits *limits, Registry **ret) {
 void registry_free(Registry *registry) {
     if (!registry)
         return;
-    for (Life *life; (life = lives_next(&registry->lives, 0));) {
+    uint64_t serial = 0; // not from the front, where each that is removed leaves a hole
+    for (Life *life; (life = lives_next(&registry->lives, serial));) {
+        serial = life->process.serial;
         lives_remove(&registry->lives, life);
         deadlines_remove(&registry->deadlines, &life->deadline);
         quota_release(&registry->quota, life->charged_uid);
@@ -67,7 +71,9 @@ static void publish(Registry *registry, Life *life, const Traits *before, Action
     life->process.sequence = ++registry->sequence;
     Action *action = actions_add(actions, ACTION_PUBLISH, life->process.serial, &life->process.key);
     action->process = &life->process;
+    registry->in_state[life->process.traits.state]++;
     if (before) {
+        registry->in_state[before->state]--;
         action->has_before = true;
         action->before = *before;
     }
@@ -91,9 +97,22 @@ static bool is_buried(const Registry *registry, const ProcessKey *key, const cha
     size_t count = registry->buried < BOUND_GRAVEYARD ? registry->buried : BOUND_GRAVEYARD;
     for (size_t i = 0; i < count; i++) {
         const Grave *grave = &registry->graveyard[i];
-        if (grave->key.pid == key->pid && grave->key.start_ticks == key->start_ticks &&
+        if (!grave->lives_on && grave->key.pid == key->pid &&
+            grave->key.start_ticks == key->start_ticks &&
             grave->key.exec_count == key->exec_count &&
             (grave->socket_path[0] == '\0' || strcmp(grave->socket_path, socket_path) == 0))
+            return true;
+    }
+    return false;
+}
+
+// Whether a life of unknown exec count has been told as gone that looked as one with this key does.
+static bool was_told(const Registry *registry, const ProcessKey *key) {
+    size_t count = registry->buried < BOUND_GRAVEYARD ? registry->buried : BOUND_GRAVEYARD;
+    for (size_t i = 0; key->exec_count == EXEC_COUNT_UNKNOWN && i < count; i++) {
+        const ProcessKey *told = &registry->graveyard[i].key;
+        if (told->pid == key->pid && told->start_ticks == key->start_ticks &&
+            told->exec_count == EXEC_COUNT_UNKNOWN)
             return true;
     }
     return false;
@@ -147,9 +166,12 @@ static int begin_life(Registry *registry, const Signal *signal, Actions *actions
         return r;
     }
     registry->last_serial++;
-    publish(registry, life, NULL, actions);
+    if (was_told(registry, &signal->key))
+        life->process.id_again = life->process.serial;
+    // The attempt is under way while the others are told.
     actions_add(actions, ACTION_FOLLOW, life->process.serial, &life->process.key);
     probe(registry, life, actions);
+    publish(registry, life, NULL, actions);
     return 0;
 }
 
@@ -220,10 +242,7 @@ static void feed_exec(Registry *registry, const ProcessKey *key, Actions *action
     if (known != EXEC_COUNT_UNKNOWN && known >= key->exec_count)
         return;
     registry->counters.execs++;
-    // A life of unknown exec count is not buried: the pid lives on, and a scan of what it runs now
-    // would look the same.
-    if (known != EXEC_COUNT_UNKNOWN)
-        bury(registry, &life->process.key);
+    bury(registry, &life->process.key)->lives_on = known == EXEC_COUNT_UNKNOWN;
     end_life(registry, life, false, actions);
 }
 
@@ -291,9 +310,8 @@ static bool is_over(Registry *registry, const Life *life, Outcome outcome) {
     // What was followed may be a later process with the pid, whose exit would not be this life's.
     if (outcome == OUTCOME_VANISHED) {
         registry->counters.vanished++;
-        // Of unknown exec count it may have called execve, and what it runs now looks the same.
-        if (process->key.exec_count != EXEC_COUNT_UNKNOWN)
-            bury(registry, &process->key);
+        // Of unknown exec count it may have called execve.
+        bury(registry, &process->key)->lives_on = process->key.exec_count == EXEC_COUNT_UNKNOWN;
         return true;
     }
     // A scan without the kernel's help can take an inheritor of a socket for its owner. It would at
@@ -419,6 +437,10 @@ bool registry_is_probing(const Registry *registry, uint64_t serial) {
 
 size_t registry_count(const Registry *registry) {
     return registry->lives.alive;
+}
+
+uint64_t registry_count_in(const Registry *registry, State state) {
+    return registry->in_state[state];
 }
 
 uint64_t registry_last_serial(const Registry *registry) {

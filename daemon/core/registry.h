@@ -46,6 +46,8 @@ const Process *registry_next(const Registry *registry, uint64_t serial);
 bool registry_is_probing(const Registry *registry, uint64_t serial);
 
 size_t registry_count(const Registry *registry);
+// STATE_GONE: of those that have ended.
+uint64_t registry_count_in(const Registry *registry, State state);
 uint64_t registry_last_serial(const Registry *registry); // of the life begun last, 0: none yet
 uint64_t registry_sequence(const Registry *registry);    // of the last change, 0: none yet
 // True while a signal was refused for lack of room and no rescan has been asked for since.

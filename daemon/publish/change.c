@@ -19,6 +19,7 @@ static Process hidden_process(const Process *process) {
     return (Process){
         .key = process->key,
         .id_exec_count = process->id_exec_count,
+        .id_again = process->id_again,
         .traits = {.pid = process->traits.pid, .uid = UID_UNKNOWN, .state = STATE_GONE},
         .gid = GID_UNKNOWN,
         .signal = process->signal,

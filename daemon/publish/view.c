@@ -192,6 +192,8 @@ void view_id(const Process *process, sd_id128_t boot_id, char ret[static VIEW_ID
     char exec_count[24] = "x"; // unknown
     if (process->id_exec_count != EXEC_COUNT_UNKNOWN)
         snprintf(exec_count, sizeof exec_count, "%" PRIu64, process->id_exec_count);
+    else if (process->id_again)
+        snprintf(exec_count, sizeof exec_count, "x%" PRIu64, process->id_again);
     snprintf(ret, VIEW_ID_SIZE, SD_ID128_FORMAT_STR "-%d-%" PRIu64 "-%s",
              SD_ID128_FORMAT_VAL(boot_id), process->key.pid, process->key.start_ticks, exec_count);
 }

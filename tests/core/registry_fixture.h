@@ -55,7 +55,7 @@ static inline void feed_timer(Fixture *f) {
     feed(f, (Input){.kind = INPUT_TIMER});
 }
 
-// The kinds of the actions, in order: "publish follow probe".
+// The kinds of the actions, in order: "follow probe publish".
 static inline void assert_actions(const Fixture *f, const char *expected) {
     static const char *const names[] = {
         [ACTION_FOLLOW] = "follow",       [ACTION_UNFOLLOW] = "unfollow",

@@ -12,8 +12,8 @@ static Signal listen_signal(void) {
 static void a_listen_and_the_mapping_after_it_are_one_process(void **state) {
     Fixture *f = *state;
     feed_signal(f, listen_signal());
-    assert_actions(f, "publish follow probe");
-    assert_int_equal(f->actions.items[0].process->protection, PROTECTION_UNKNOWN);
+    assert_actions(f, "follow probe publish");
+    assert_int_equal(f->actions.items[2].process->protection, PROTECTION_UNKNOWN);
     feed_signal(f, sample_signal(10, 5, 1));
     assert_actions(f, "");
     feed_probed(f, 1, OUTCOME_ANSWERED, NULL);

@@ -56,9 +56,12 @@ static void take_publish(Course *c, Model *m, const Action *action) {
     const Process *process = action->process;
     assert_int_equal(process->sequence, ++c->sequence);
     if (!action->has_before) {
-        assert_false(m->alive);
+        assert_true(!m->alive && m->followed && m->probing);
         assert_int_equal(process->serial, ++c->begun);
+        assert_int_equal(process->serial, m->serial);
         *m = (Model){.alive = true,
+                     .followed = true,
+                     .probing = true,
                      .serial = process->serial,
                      .start = process->key.start_ticks,
                      .exec = process->key.exec_count,
@@ -87,15 +90,16 @@ static void take_action(Course *c, const Action *action) {
         take_publish(c, m, action);
         break;
     case ACTION_FOLLOW:
-        assert_true(m->alive && !m->followed);
-        m->followed = true;
+        // A life begins with that, and is told last.
+        assert_true(!m->alive && !m->followed);
+        *m = (Model){.followed = true, .serial = action->serial};
         break;
     case ACTION_UNFOLLOW:
         assert_true(!m->alive && m->followed && m->serial == action->serial);
         m->followed = false;
         break;
     case ACTION_PROBE:
-        assert_true(m->alive && !m->probing && m->state != STATE_READY);
+        assert_true(m->followed && !m->probing && m->state != STATE_READY);
         m->probing = true;
         break;
     case ACTION_CANCEL:
@@ -230,11 +234,12 @@ static void check_registry(const Course *c) {
     assert_int_equal(registry_count(c->registry), alive);
     assert_true(alive <= LIMIT && count_others(c) <= OTHERS_LIMIT);
     assert_true(count_alive(c, true, 1) <= UID_LIMIT && count_alive(c, true, 2) <= UID_LIMIT);
-    size_t seen = 0;
+    size_t seen = 0, in_state[STATE_COUNT_] = {0};
     for (const Process *p = NULL; (p = registry_next(c->registry, p ? p->serial : 0)); seen++) {
         const Model *m = &c->pids[p->traits.pid % PIDS];
         assert_true(m->alive && m->followed && m->serial == p->serial);
         assert_int_equal(m->state, p->traits.state);
+        in_state[m->state]++;
         assert_int_equal(m->reason, p->reason);
         assert_true(m->exec == p->key.exec_count);
         assert_ptr_equal(registry_find(c->registry, p->serial), p);
@@ -243,6 +248,9 @@ static void check_registry(const Course *c) {
             assert_true(registry_next_deadline(c->registry) != USEC_NEVER);
     }
     assert_int_equal(seen, alive);
+    in_state[STATE_GONE] = c->ended;
+    for (State state = 0; state < STATE_COUNT_; state++)
+        assert_int_equal(registry_count_in(c->registry, state), in_state[state]);
     assert_int_equal(registry_counters(c->registry)->vanished, c->vanished);
     assert_int_equal(registry_counters(c->registry)->dropped_owners, c->dropped);
 }

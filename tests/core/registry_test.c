@@ -5,9 +5,9 @@
 static void a_signal_begins_a_life_and_an_answer_makes_it_ready(void **state) {
     Fixture *f = *state;
     feed_signal(f, sample_signal(10, 5, 1));
-    assert_actions(f, "publish follow probe");
-    assert_false(f->actions.items[0].has_before);
-    assert_int_equal(f->actions.items[0].process->sequence, 1);
+    assert_actions(f, "follow probe publish");
+    assert_false(f->actions.items[2].has_before);
+    assert_int_equal(f->actions.items[2].process->sequence, 1);
     assert_state(f, 10, STATE_DETECTED, REASON_NONE);
 
     f->now += 300;
@@ -74,9 +74,9 @@ static void another_exec_count_is_another_life(void **state) {
     feed_signal(f, sample_signal(10, 5, 1));
     feed_probed(f, 1, OUTCOME_ANSWERED, NULL);
     feed_signal(f, sample_signal(10, 5, 2));
-    assert_actions(f, "publish unfollow publish follow probe");
+    assert_actions(f, "publish unfollow follow probe publish");
     assert_int_equal(f->actions.items[0].process->traits.state, STATE_GONE);
-    assert_int_equal(f->actions.items[2].process->serial, 2);
+    assert_int_equal(f->actions.items[4].process->serial, 2);
     // The record of the exec itself, late; then a record of the life before.
     feed_exec(f, 10, 5, 2);
     assert_actions(f, "");
@@ -95,7 +95,7 @@ static void an_exec_ends_a_life(void **state) {
     feed_exec(f, 10, 5, 2);
     assert_actions(f, "publish cancel unfollow");
     feed_signal(f, sample_signal(10, 5, 2));
-    assert_actions(f, "publish follow probe");
+    assert_actions(f, "follow probe publish");
     assert_int_equal(registry_counters(f->registry)->execs, 1);
 }
 
@@ -111,7 +111,7 @@ static void an_exec_of_one_not_yet_known_ends_what_a_scan_saw(void **state) {
     assert_int_equal(registry_counters(f->registry)->signals_stale, 1);
     assert_int_equal(registry_counters(f->registry)->execs, 0);
     feed_signal(f, sample_signal(10, 5, 2));
-    assert_actions(f, "publish follow probe");
+    assert_actions(f, "follow probe publish");
 
     // The pid is known, but as another process's.
     feed_exec(f, 10, 8, 1);
@@ -119,20 +119,20 @@ static void an_exec_of_one_not_yet_known_ends_what_a_scan_saw(void **state) {
     feed_signal(f, sample_signal(10, 8, 0));
     assert_actions(f, "");
     feed_signal(f, sample_signal(10, 8, 1));
-    assert_actions(f, "publish cancel unfollow publish follow probe");
+    assert_actions(f, "publish cancel unfollow follow probe publish");
 
     // There is nothing before a first one, and what is not known is not buried.
     feed_exec(f, 11, 5, 0);
     feed_exec(f, 12, 5, EXEC_COUNT_UNKNOWN);
     feed_signal(f, sample_signal(11, 5, 0));
-    assert_actions(f, "publish follow probe");
+    assert_actions(f, "follow probe publish");
 }
 
 static void a_reused_pid_is_another_process(void **state) {
     Fixture *f = *state;
     feed_signal(f, sample_signal(10, 5, 1));
     feed_signal(f, sample_signal(10, 9, 0));
-    assert_actions(f, "publish cancel unfollow publish follow probe");
+    assert_actions(f, "publish cancel unfollow follow probe publish");
     assert_int_equal(registry_find_pid(f->registry, 10)->key.start_ticks, 9);
 }
 
@@ -203,7 +203,7 @@ static void an_attempt_that_finds_the_life_ended_ends_it(void **state) {
     feed_signal(f, sample_signal(10, 5, 1));
     assert_actions(f, "");
     feed_signal(f, sample_signal(10, 6, 0));
-    assert_actions(f, "publish follow probe");
+    assert_actions(f, "follow probe publish");
 
     // Of unknown exec count: what the process runs now looks the same.
     Signal scan = sample_signal(11, 5, EXEC_COUNT_UNKNOWN);
@@ -213,7 +213,16 @@ static void an_attempt_that_finds_the_life_ended_ends_it(void **state) {
     assert_actions(f, "publish unfollow");
     assert_int_equal(registry_counters(f->registry)->vanished, 2);
     feed_signal(f, scan);
-    assert_actions(f, "publish follow probe");
+    assert_actions(f, "follow probe publish");
+    // Yet its id is another one.
+    assert_int_equal(registry_find_pid(f->registry, 11)->id_again, 4);
+    feed_exec(f, 11, 5, EXEC_COUNT_UNKNOWN);
+    assert_actions(f, "publish cancel unfollow");
+    feed_signal(f, scan);
+    assert_int_equal(registry_find_pid(f->registry, 11)->id_again, 5);
+    scan.key.pid = 12;
+    feed_signal(f, scan);
+    assert_int_equal(registry_find_pid(f->registry, 12)->id_again, 0);
 }
 
 // It may live on, so what tells of it again begins it again; a rescan asks once something has
@@ -226,7 +235,7 @@ static void one_that_was_not_followed_is_found_again(void **state) {
     feed(f, not_followed);
     assert_actions(f, "publish cancel unfollow");
     feed_signal(f, sample_signal(10, 5, 1));
-    assert_actions(f, "publish follow probe");
+    assert_actions(f, "follow probe publish");
     assert_int_equal(registry_counters(f->registry)->signals_stale, 0);
     feed(f, (Input){.kind = INPUT_EXIT, .exit = {.serial = 3, .not_followed = true}});
     assert_actions(f, "publish cancel unfollow");
@@ -317,7 +326,7 @@ static void a_scanned_inheritor_is_dropped_but_a_named_one_is_told(void **state)
     Signal own = scan; // after an execve
     strcpy(own.socket_path, "/tmp/dotnet-diagnostic-10-5-socket");
     feed_signal(f, own);
-    assert_actions(f, "publish follow probe");
+    assert_actions(f, "follow probe publish");
     feed(f, (Input){.kind = INPUT_EXIT, .exit.serial = 2});
     feed_signal(f, own);
     assert_actions(f, "");
@@ -348,7 +357,7 @@ static void one_user_cannot_fill_the_registry(void **state) {
     Signal root = sample_signal(6, 5, 1);
     root.uid = 0;
     feed_signal(f, root);
-    assert_actions(f, "publish follow probe");
+    assert_actions(f, "follow probe publish");
     feed(f, (Input){.kind = INPUT_EXIT, .exit.serial = 1});
     assert_actions(f, "publish cancel unfollow rescan");
     assert_false(registry_overflowed(f->registry));

@@ -140,6 +140,11 @@ static void test_id_fits(void **state) {
     view_id(&process, boot_id, id);
     assert_string_equal(id, "00112233445566778899aabbccddeeff-2147483647-18446744073709551615-"
                             "18446744073709551614");
+    process.id_exec_count = EXEC_COUNT_UNKNOWN;
+    process.id_again = UINT64_MAX;
+    view_id(&process, boot_id, id);
+    assert_string_equal(id, "00112233445566778899aabbccddeeff-2147483647-18446744073709551615-"
+                            "x18446744073709551615");
 }
 
 typedef struct Visits {
