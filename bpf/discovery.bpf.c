@@ -1,38 +1,13 @@
-// The kernel side: one short program per place where something is to be seen. Each is a feature of
-// its own; the daemon loads and attaches them one by one and goes on with those that work.
+// The kernel side: one short program per place where something is to be seen. Here are those that
+// no mechanism changes; hooks.bpf.h has the others. The daemon goes on with whatever works.
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-#include "signal.bpf.h"
+#include "hooks.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-// A progress record after so many files: together with the size of the daemon's reads it bounds how
-// long one read walks.
+// A progress record at each process, and after so many files: together with the size of the
+// daemon's reads it bounds how long one read walks.
 enum { SCAN_PROGRESS = 64 };
-
-// Every mmap of every process comes here, so what has no file leaves on its arguments alone. A call
-// that fails later was told of all the same: the record is a hint.
-SEC("tracepoint/syscalls/sys_enter_mmap")
-int discover_mapping(struct syscall_enter *ctx) {
-    __u32 flags = (__u32)ctx->arguments[3];
-    __s32 fd = (__s32)ctx->arguments[4];
-    if (fd < 0 || (flags & MAP_ANONYMOUS))
-        return 0;
-    struct file *file = signal_file(fd);
-    if (file)
-        signal_mapping(file, (__u32)ctx->arguments[2], flags);
-    return 0;
-}
-
-// Runtimes before 10.0.5 map nothing: for them this is the moment. The entry, although the port
-// opens only now, since a program on the way out of a syscall as well would cost every syscall of
-// the host as much again.
-SEC("tracepoint/syscalls/sys_enter_listen")
-int discover_listen(struct syscall_enter *ctx) {
-    struct file *file = signal_file((__s32)ctx->arguments[0]);
-    if (file)
-        signal_listen(file);
-    return 0;
-}
 
 // execve keeps pid and start time: for a process that the daemon knows it is the end of a life. By
 // now the exec count is the new one. A raw tracepoint, since it needs no tracefs.
@@ -55,6 +30,9 @@ int discover_exec(__attribute__((unused)) void *ctx) {
     bpf_ringbuf_submit(record, 0);
     return 0;
 }
+
+// The process that the scan came to last: the walk comes to all files of one in a row.
+static __u32 scanned;
 
 // A followed process with another exec count than was told: its exec record was lost.
 static __always_inline void scan_exec(struct seq_file *seq, struct task_struct *leader,
@@ -80,9 +58,9 @@ static __always_inline void scan_socket(struct seq_file *seq, struct task_struct
     bpf_seq_write(seq, &record, sizeof record);
 }
 
-// What runs already: every descriptor of every process once, threads that share theirs left out by
-// the kernel. A diagnostic socket is found by its name, so this finds runtimes that map nothing
-// too.
+// What runs already: every descriptor of every process once, those of threads that share them left
+// out. A diagnostic socket is found by its name, so this finds runtimes that map nothing too. Most
+// files are none: they leave on fields that are read without a call.
 SEC("iter/task_file")
 int discover_scan(struct bpf_iter__task_file *ctx) {
     // Copied before the test, or the verifier takes a second read for one of an unchecked pointer.
@@ -91,8 +69,16 @@ int discover_scan(struct bpf_iter__task_file *ctx) {
     struct file *file = ctx->file;
     if (!task || !file)
         return 0;
+    struct task_struct *leader = task->group_leader;
+    // Before 5.11 the kernel visits a descriptor table once for each thread that has it.
+    if (task != leader && task->files == leader->files)
+        return 0;
 
-    if (ctx->meta->seq_num % SCAN_PROGRESS == SCAN_PROGRESS - 1) {
+    __u64 visited = ctx->meta->seq_num;
+    __u32 process = task->tgid;
+    bool is_first = visited == 0 || process != scanned;
+    scanned = process;
+    if (is_first || visited % SCAN_PROGRESS == 0) {
         struct discovery_record_header progress = {
             .version = DISCOVERY_RECORD_VERSION,
             .kind = DISCOVERY_RECORD_PROGRESS,
@@ -100,11 +86,13 @@ int discover_scan(struct bpf_iter__task_file *ctx) {
         };
         bpf_seq_write(seq, &progress, sizeof progress);
     }
-    struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+    bool is_socket = (file->f_inode->i_mode & S_IFMT) == S_IFSOCK;
     struct process_pids pids;
-    if (!process_pids(leader, &pids))
+    if ((!is_first && !is_socket) || !process_pids(leader, &pids))
         return 0;
-    scan_exec(seq, leader, &pids);
-    scan_socket(seq, leader, &pids, file);
+    if (is_first)
+        scan_exec(seq, leader, &pids);
+    if (is_socket)
+        scan_socket(seq, leader, &pids, file);
     return 0;
 }

@@ -27,6 +27,10 @@ enum {
     BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum { BPF_ANY = 0 };
+// By name as the kernel's BTF has it: whether it has this helper is asked there.
+enum bpf_func_id {
+    BPF_FUNC_get_current_task_btf = 158,
+};
 
 // Values of the generic ABI, the same on every architecture that this runs on.
 enum {
@@ -36,7 +40,13 @@ enum {
     S_IFMT = 0170000,
     S_IFSOCK = 0140000,
     MAP_ANONYMOUS = 0x20,
-    MNT_INTERNAL = 0x4000, // a mount that only the kernel itself uses, as memfds' is
+    MAP_SHARED = 1,
+    MAP_PRIVATE = 2,
+    VM_PROTECTION = 7, // VM_READ, VM_WRITE and VM_EXEC are numbered as PROT_* are
+    VM_SHARED = 8,
+    TS_COMPAT_X86 = 2,         // of thread_info.status: the call is a 32-bit one
+    TIF_32BIT_ARM64 = 1 << 22, // of thread_info.flags: so is the task
+    MNT_INTERNAL = 0x4000,     // a mount that only the kernel itself uses, as memfds' is
     MAX_PID_NS_LEVEL = 32,
 };
 
@@ -114,6 +124,28 @@ struct file {
     void *private_data;
 };
 
+// Where the flags of a mapping are, and what a file's own mmap gets, depends on the kernel.
+struct vma_flags___bits {
+    unsigned long __vma_flags[1];
+};
+
+struct vm_area_struct {
+    unsigned long vm_flags;
+};
+
+struct vm_area_struct___bits {
+    struct vma_flags___bits flags;
+};
+
+struct vm_area_desc {
+    struct file *file;
+    unsigned long vm_flags; // up to 6.19
+};
+
+struct vm_area_desc___bits {
+    struct vma_flags___bits vma_flags; // from 6.19 on
+};
+
 struct fdtable {
     __u32 max_fds;
     struct file **fd;
@@ -123,7 +155,21 @@ struct files_struct {
     struct fdtable *fdt;
 };
 
+struct thread_info___x86 {
+    __u32 status;
+};
+
+struct task_struct___x86 {
+    struct thread_info___x86 thread_info;
+};
+
+struct thread_info {
+    unsigned long flags;
+};
+
 struct task_struct {
+    struct thread_info thread_info;
+    int tgid;
     struct task_struct *group_leader;
     struct pid *thread_pid;
     __u64 start_boottime;
@@ -145,6 +191,7 @@ struct sock {
 
 struct socket {
     short type;
+    struct file *file;
     struct sock *sk;
 };
 
@@ -161,6 +208,15 @@ struct unix_address {
 struct unix_sock {
     struct unix_address *addr;
     struct path path;
+};
+
+// The registers of a call, of a function and of the system alike but for the fourth argument.
+struct pt_regs___x86 {
+    unsigned long di, si, dx, r10, r8;
+};
+
+struct pt_regs___arm64 {
+    unsigned long regs[31];
 };
 
 struct seq_file;

@@ -8,6 +8,12 @@
 
 // The inode of the daemon's /proc/self/ns/pid: pids are told as that namespace has them.
 const volatile __u32 daemon_pid_namespace = 0;
+// The daemon's own pid there: what it does itself to see whether this works counts for no other.
+const volatile __u32 daemon_pid = 0;
+
+// The system calls by number, as this architecture has them; -1 for one that is left out.
+const volatile long number_mmap = -1;
+const volatile long number_listen = -1;
 
 // Sizes are the daemon's: it sets both before it loads.
 struct {

@@ -13,9 +13,10 @@ struct process_pids {
     __u32 innermost; // in its own
 };
 
-// False where the process is not in the daemon's pid namespace: it is none of its business.
-static __always_inline bool process_pids(struct task_struct *leader, struct process_pids *ret) {
-    struct pid *pid = BPF_CORE_READ(leader, thread_pid);
+// Both of a struct pid, the innermost one above. Not static, so that the verifier walks it once:
+// socket.bpf.h has more about that.
+__noinline __u64 process_numbers(__u64 address) {
+    struct pid *pid = (struct pid *)address;
     __u32 level = BPF_CORE_READ(pid, level);
     const struct upid *numbers = __builtin_preserve_access_index(&pid->numbers[0]);
     __u32 found = 0, innermost = 0;
@@ -27,9 +28,15 @@ static __always_inline bool process_pids(struct task_struct *leader, struct proc
         if (BPF_CORE_READ(upid.ns, ns.inum) == daemon_pid_namespace)
             found = innermost;
     }
-    ret->pid = found;
-    ret->innermost = innermost;
-    return found != 0;
+    return (__u64)innermost << 32 | found;
+}
+
+// False where the process is not in the daemon's pid namespace: it is none of its business.
+static __always_inline bool process_pids(struct task_struct *leader, struct process_pids *ret) {
+    __u64 numbers = process_numbers((__u64)BPF_CORE_READ(leader, thread_pid));
+    ret->pid = (__u32)numbers;
+    ret->innermost = (__u32)(numbers >> 32);
+    return ret->pid != 0;
 }
 
 // Start time, ids and name are the group leader's, whichever thread is running: so /proc/PID has

@@ -33,12 +33,16 @@ static __always_inline enum socket_match socket_name(struct sock *sk) {
     return NAME_BEGINS_WITH(name, DISCOVERY_SOCKET_PREFIX) ? SOCKET_FULL : SOCKET_CUT;
 }
 
-// NULL where the file is no Unix stream socket.
-static __always_inline struct sock *socket_of(struct file *file) {
+// NULL where the file is no socket.
+static __always_inline struct socket *socket_of(struct file *file) {
     if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
         return NULL;
-    struct socket *socket = BPF_CORE_READ(file, private_data);
-    if (!socket || BPF_CORE_READ(socket, type) != SOCK_STREAM)
+    return BPF_CORE_READ(file, private_data);
+}
+
+// NULL where the socket is no Unix stream socket.
+static __always_inline struct sock *socket_stream(struct socket *socket) {
+    if (BPF_CORE_READ(socket, type) != SOCK_STREAM)
         return NULL;
     struct sock *sk = BPF_CORE_READ(socket, sk);
     return sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX ? sk : NULL;
@@ -47,7 +51,8 @@ static __always_inline struct sock *socket_of(struct file *file) {
 // Whether the file is a listening diagnostic socket of this very process: the one that called
 // listen() is its owner (SO_PEERCRED would name it), a child that inherited the descriptor is not.
 static __always_inline enum socket_match socket_match(struct file *file, struct pid *owner) {
-    struct sock *sk = socket_of(file);
+    struct socket *socket = socket_of(file);
+    struct sock *sk = socket ? socket_stream(socket) : NULL;
     if (!sk || BPF_CORE_READ(sk, __sk_common.skc_state) != TCP_LISTEN)
         return SOCKET_OTHER;
     if (bpf_core_field_exists(sk->sk_peer_pid) && BPF_CORE_READ(sk, sk_peer_pid) != owner)
@@ -76,27 +81,34 @@ static __always_inline void socket_describe(struct discovery_record *record, str
     record->socket_inode = BPF_CORE_READ(file, f_inode, i_ino);
 }
 
-// Walks the descriptors of a task for its process's socket; a whole name is better than a cut one.
+// What is not static is verified once, for itself and with numbers as arguments. Inlined, it would
+// be walked anew for each descriptor and on each way there, which took most of the daemon's start;
+// so does every value that one turn of the loop hands to the next.
+__noinline enum socket_match socket_match_at(__u64 file, __u64 owner) {
+    return file ? socket_match((struct file *)file, (struct pid *)owner) : SOCKET_OTHER;
+}
+
+// The first descriptor that matches so; NULL where none does.
+__noinline __u64 socket_walk(__u64 files, __u32 size, __u64 owner, enum socket_match wanted) {
+    for (__u32 fd = 0; fd < SOCKET_WALK && fd < size; fd++) {
+        __u64 file = 0;
+        bpf_probe_read_kernel(&file, sizeof file, (struct file **)files + fd);
+        if (socket_match_at(file, owner) == wanted)
+            return file;
+    }
+    return 0;
+}
+
+// Looks through the descriptors of a task for its process's socket; a whole name is better than a
+// cut one.
 static __always_inline void socket_find(struct discovery_record *record, struct task_struct *task,
                                         struct pid *owner) {
     struct fdtable *table = BPF_CORE_READ(task, files, fdt);
     __u32 size = BPF_CORE_READ(table, max_fds);
-    struct file **files = BPF_CORE_READ(table, fd);
-    struct file *found = NULL;
-
-    for (__u32 fd = 0; fd < SOCKET_WALK && fd < size; fd++) {
-        struct file *file = NULL;
-        bpf_probe_read_kernel(&file, sizeof file, files + fd);
-        if (!file)
-            continue;
-        enum socket_match match = socket_match(file, owner);
-        if (match == SOCKET_OTHER)
-            continue;
-        if (match == SOCKET_FULL || !found)
-            found = file;
-        if (match == SOCKET_FULL)
-            break;
-    }
+    __u64 files = (__u64)BPF_CORE_READ(table, fd);
+    __u64 found = socket_walk(files, size, (__u64)owner, SOCKET_FULL);
+    if (!found)
+        found = socket_walk(files, size, (__u64)owner, SOCKET_CUT);
     if (found)
-        socket_describe(record, found);
+        socket_describe(record, (struct file *)found);
 }

@@ -17,6 +17,8 @@
 
 // What the runtime names its memfd; the kernel's dentry puts "memfd:" in front.
 #define DISCOVERY_MAPPING_NAME "dotnet_ipc_created"
+// The same for the self-test at the start of the daemon, which counts for none but itself.
+#define DISCOVERY_TESTING_NAME "dotnet_ipc_testing"
 
 // Default diagnostic sockets begin so; the runtime cuts a path at 107 bytes, which leaves at least
 // the shorter form of the name. dsrouter is a relay, not an application.
@@ -30,4 +32,5 @@
 #define DISCOVERY_MESSAGE_GONE "c7836273f86243baa305c1cb24410e6a"
 #define DISCOVERY_MESSAGE_LOST "d7f0f2fd8ea24d0583b8a84c8acc0fd5"
 #define DISCOVERY_MESSAGE_DEGRADED "a2a565c77e4145778ff98063c8f5c81d"
+#define DISCOVERY_MESSAGE_MECHANISM "0a9c6e97d19f438fa32d47470ae0ca75"
 #define DISCOVERY_MESSAGE_LEFT_OUT "39745cea065a451a9b04015cee083579"
