@@ -3,28 +3,31 @@
 #pragma once
 
 #include "kernel.h"
+#include "priorities.h"
+#include "self_test.h"
 #include "source.h"
 #include "translate.h"
-
-// In the loop records go first, for they are what is waited for; an exit comes next. A scan takes
-// its turns among everybody else, and so does what is left of a storm of records.
-enum {
-    PRIORITY_RECORDS = SD_EVENT_PRIORITY_NORMAL - 20,
-    PRIORITY_EXITS = SD_EVENT_PRIORITY_NORMAL - 10,
-    PRIORITY_TURNS = SD_EVENT_PRIORITY_NORMAL,
-};
 
 typedef struct Context {
     sd_event *event; // owned reference
     SourceInput input;
     void *userdata;
     Clocks clocks;
+    SourceOptions options;
+    Program programs[PROGRAM_COUNT_];
     Kernel kernel;
     SourceCounters counters;
+    SelfTest self_test;
 } Context;
 
 static inline void context_yield(Context *context, Input *input) {
     context->input(context->userdata, input);
+}
+
+// The same, for what the mechanism tells of.
+static inline void context_signal(Context *context, Input *input) {
+    if (!self_test_take(&context->self_test, input))
+        context_yield(context, input);
 }
 
 // How one step of a scan went.

@@ -1,5 +1,7 @@
 // A pidfd becomes readable when its process has ended: no polling, and no other process is ever
-// taken for this one. A process has a tree node, a descriptor and an event source here.
+// taken for this one. A process has a tree node and a descriptor here. The descriptors have an
+// epoll descriptor of their own, since sd-event fetches all that is ready in each turn to dispatch
+// one: the end of n processes at once would cost n times n.
 //
 // Whether the pid was still that of the life meant when its pidfd was opened, only its start time
 // tells, and a process can make everybody who reads that wait. So it is not read here: the look
@@ -13,12 +15,12 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 
+#include "bounds.h"
 #include "cleanup.h"
 
 typedef struct Followed {
     uint64_t serial;
-    Context *context;
-    sd_event_source *exit; // owned; owns the pidfd
+    int process; // owned: its pidfd
 } Followed;
 
 static int compare(const void *left, const void *right) {
@@ -28,20 +30,31 @@ static int compare(const void *left, const void *right) {
 
 static void followed_free(void *pointer) {
     Followed *followed = pointer;
-    sd_event_source_disable_unref(followed->exit);
+    safe_close(followed->process);
     free(followed);
 }
 DEFINE_CLEANUP(Followed *, followed_free);
 
-static int on_exit_of_process(sd_event_source *source, __attribute__((unused)) int fd,
-                              __attribute__((unused)) uint32_t revents, void *userdata) {
-    Followed *followed = userdata;
-    // It stays readable; whoever is told may free what is followed here.
-    int r = sd_event_source_set_enabled(source, SD_EVENT_OFF);
-    if (r < 0)
-        return r;
-    Input input = {.kind = INPUT_EXIT, .exit = {.serial = followed->serial}};
-    context_yield(followed->context, &input);
+static Followed *find_followed(const Follower *follower, uint64_t serial) {
+    const Followed key = {.serial = serial};
+    Followed **node = tfind(&key, &follower->tree, compare);
+    return node ? *node : NULL;
+}
+
+static int on_exits(__attribute__((unused)) sd_event_source *source, int fd,
+                    __attribute__((unused)) uint32_t revents, void *userdata) {
+    Follower *follower = userdata;
+    struct epoll_event events[BOUND_EXITS_PER_TURN];
+    int n = epoll_wait(fd, events, BOUND_EXITS_PER_TURN, 0);
+    if (n < 0)
+        return errno == EINTR ? 0 : -errno;
+    for (int i = 0; i < n; i++) {
+        // Whoever was told of one of them may have had another unfollowed.
+        if (!find_followed(follower, events[i].data.u64))
+            continue;
+        Input input = {.kind = INPUT_EXIT, .exit = {.serial = events[i].data.u64}};
+        context_yield(follower->context, &input);
+    }
     return 0;
 }
 
@@ -55,26 +68,33 @@ static int open_process(const ProcessKey *key, int *ret) {
     return FOLLOW_OK;
 }
 
-static int watch(Followed *followed, int *process) {
-    int r = sd_event_add_io(followed->context->event, &followed->exit, *process, EPOLLIN,
-                            on_exit_of_process, followed);
-    if (r < 0)
-        return r;
-    r = sd_event_source_set_io_fd_own(followed->exit, true);
-    if (r < 0)
-        return r;
-    (void)TAKE_FD(*process);
-    r = sd_event_source_set_priority(followed->exit, PRIORITY_EXITS);
-    return r < 0 ? r : sd_event_source_set_exit_on_failure(followed->exit, true);
+static int watch(const Follower *follower, const Followed *followed) {
+    // Once: it stays readable.
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = followed->serial};
+    int exits = sd_event_source_get_io_fd(follower->exits);
+    return epoll_ctl(exits, EPOLL_CTL_ADD, followed->process, &event) < 0 ? -errno : 0;
 }
 
-void follower_init(Follower *follower, Context *context) {
+int follower_init(Follower *follower, Context *context) {
     *follower = (Follower){.context = context};
+    _cleanup_close_ int exits = epoll_create1(EPOLL_CLOEXEC);
+    if (exits < 0)
+        return -errno;
+    int r = sd_event_add_io(context->event, &follower->exits, exits, EPOLLIN, on_exits, follower);
+    if (r < 0)
+        return r;
+    r = sd_event_source_set_io_fd_own(follower->exits, true);
+    if (r < 0)
+        return r;
+    (void)TAKE_FD(exits);
+    r = sd_event_source_set_priority(follower->exits, PRIORITY_EXITS);
+    return r < 0 ? r : sd_event_source_set_exit_on_failure(follower->exits, true);
 }
 
 void follower_done(Follower *follower) {
     tdestroy(follower->tree, followed_free);
-    follower->tree = NULL;
+    sd_event_source_disable_unref(follower->exits);
+    *follower = (Follower){0};
 }
 
 int follower_add(Follower *follower, uint64_t serial, const ProcessKey *key) {
@@ -82,11 +102,11 @@ int follower_add(Follower *follower, uint64_t serial, const ProcessKey *key) {
     int r = open_process(key, &process);
     if (r != FOLLOW_OK)
         return r;
-    _cleanup_(followed_freep) Followed *followed = calloc(1, sizeof *followed);
+    _cleanup_(followed_freep) Followed *followed = malloc(sizeof *followed);
     if (!followed)
         return -ENOMEM;
-    *followed = (Followed){.serial = serial, .context = follower->context};
-    r = watch(followed, &process);
+    *followed = (Followed){.serial = serial, .process = TAKE_FD(process)};
+    r = watch(follower, followed);
     if (r < 0)
         return r;
     if (!tsearch(followed, &follower->tree, compare))
@@ -96,11 +116,9 @@ int follower_add(Follower *follower, uint64_t serial, const ProcessKey *key) {
 }
 
 void follower_remove(Follower *follower, uint64_t serial) {
-    const Followed key = {.serial = serial};
-    Followed **node = tfind(&key, &follower->tree, compare);
-    if (!node)
+    Followed *followed = find_followed(follower, serial);
+    if (!followed)
         return;
-    Followed *followed = *node;
-    tdelete(&key, &follower->tree, compare);
+    tdelete(followed, &follower->tree, compare);
     followed_free(followed);
 }

@@ -6,10 +6,13 @@
 
 typedef struct Follower {
     Context *context;
-    void *tree; // of Followed by serial, tsearch(3)
+    void *tree;             // of Followed by serial, tsearch(3)
+    sd_event_source *exits; // owned; owns the epoll descriptor of all pidfds
 } Follower;
 
-void follower_init(Follower *follower, Context *context);
+// -errno.
+int follower_init(Follower *follower, Context *context);
+// Also of one that is all zero.
 void follower_done(Follower *follower);
 
 // As source_follow() and source_unfollow() say, without the kernel side's part.

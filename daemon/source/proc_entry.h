@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "process.h"
+#include "input.h"
 
 typedef enum ProcEntryResult { PROC_ENTRY_OK, PROC_ENTRY_GONE } ProcEntryResult;
 
@@ -12,3 +12,7 @@ int proc_entry_open(const ProcessKey *key, int *ret);
 
 // Field 22 of its stat.
 int proc_entry_start_ticks(int directory, uint64_t *ret);
+
+// Adds to a signal whose process it is and its command. -errno where that cannot be told; the
+// command may then be missing.
+int proc_entry_describe(int directory, Signal *signal);

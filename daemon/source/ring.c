@@ -5,6 +5,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <poll.h>
 
 #include "bounds.h"
 #include "log.h"
@@ -22,7 +23,7 @@ static void take(Ring *ring, const void *bytes, size_t size) {
     }
     context->counters.records++;
     Input input = translate_record(context->clocks, &record, instant_now());
-    context_yield(context, &input);
+    context_signal(context, &input);
 }
 
 // libbpf before 1.5 reads all there is unless the callback fails, and counts that record as read.
@@ -33,15 +34,17 @@ static int on_record(void *userdata, void *bytes, size_t size) {
     return ring->records == BOUND_RING_RECORDS ? -EAGAIN : 0;
 }
 
-// 1 where the bound was reached, 0 where all was read.
-static int turn(Ring *ring) {
+// True where the bound was reached, false where all was read.
+static bool turn(Ring *ring) {
     ring->records = 0;
     (void)ring_buffer__consume(ring->buffer);
 
     uint64_t lost = kernel_lost(&ring->context->kernel);
     // Where nobody can be told now, the next turn finds the same loss.
-    if (lost > ring->context->counters.records_lost && ring->loss(ring->userdata) >= 0)
-        ring->context->counters.records_lost = lost;
+    if (lost > ring->lost && ring->loss(ring->userdata) >= 0) {
+        ring->context->counters.records_lost += lost - ring->lost;
+        ring->lost = lost;
+    }
     return ring->records == BOUND_RING_RECORDS;
 }
 
@@ -49,16 +52,14 @@ static int on_readable(__attribute__((unused)) sd_event_source *source,
                        __attribute__((unused)) int fd, __attribute__((unused)) uint32_t revents,
                        void *userdata) {
     Ring *ring = userdata;
-    int r = turn(ring);
-    if (r < 0)
-        return r;
     // The descriptor stays readable while something is left, so the next turn comes by itself.
-    return sd_event_source_set_priority(ring->readable, r ? PRIORITY_TURNS : PRIORITY_RECORDS);
+    return sd_event_source_set_priority(ring->readable,
+                                        turn(ring) ? PRIORITY_TURNS : PRIORITY_RECORDS);
 }
 
 int ring_init(Ring *ring, Context *context, size_t bytes, RingLoss loss, void *userdata) {
     *ring = (Ring){.context = context, .bytes = bytes, .loss = loss, .userdata = userdata};
-    int map = kernel_records(&context->kernel);
+    int map = context->kernel.records;
     if (map < 0)
         return 0;
     ring->buffer = ring_buffer__new(map, on_record, ring, NULL);
@@ -74,16 +75,22 @@ int ring_init(Ring *ring, Context *context, size_t bytes, RingLoss loss, void *u
     return r < 0 ? r : 0;
 }
 
+int ring_wait(const Ring *ring, int timeout_ms) {
+    struct pollfd poll_fd = {.fd = ring_buffer__epoll_fd(ring->buffer), .events = POLLIN};
+    int r = poll(&poll_fd, 1, timeout_ms);
+    return r < 0 && errno != EINTR ? -errno : 0;
+}
+
 void ring_done(Ring *ring) {
     sd_event_source_disable_unref(ring->readable);
     ring_buffer__free(ring->buffer);
     *ring = (Ring){0};
 }
 
-int ring_drain(Ring *ring) {
+void ring_drain(Ring *ring) {
+    if (!ring->buffer)
+        return;
     const size_t capacity = ring->bytes / sizeof(struct discovery_record);
-    int r = ring->buffer != NULL;
-    for (size_t records = 0; r > 0 && records < capacity; records += BOUND_RING_RECORDS)
-        r = turn(ring);
-    return r < 0 ? r : 0;
+    for (size_t records = 0; records < capacity && turn(ring); records += BOUND_RING_RECORDS)
+        ;
 }

@@ -8,21 +8,23 @@
 #include <systemd/sd-event.h>
 
 #include "input.h"
+#include "mechanism.h"
 
 typedef struct Source Source;
 
 typedef enum ProgramId {
-    PROGRAM_MAPPING, // tracepoint sys_enter_mmap: the moment itself
-    PROGRAM_LISTEN,  // tracepoint sys_enter_listen: the same for runtimes that map nothing
-    PROGRAM_EXEC,    // raw tracepoint sched_process_exec: the end of a life by execve
-    PROGRAM_SCAN,    // iterator task_file: what runs already
+    PROGRAM_MAPPING, // a process maps the name: the moment itself
+    PROGRAM_LISTEN,  // it listens: the same for runtimes that map nothing
+    PROGRAM_EXEC,    // the end of a life by execve
+    PROGRAM_SCAN,    // what runs already
     PROGRAM_COUNT_,
 } ProgramId;
 
-// A feature of the kernel side: what it is, whether it works, if not why and what that costs.
+// A feature of the kernel side: by what it is had, whether it works, if not why and what that
+// costs. The first two are the mechanism's, the others independent of it.
 typedef struct Program {
     const char *name; // static: "mapping", "listen", "exec", "scan"
-    const char *kind; // static: "tracepoint syscalls/sys_enter_mmap"
+    const char *kind; // the source's: "fentry shmem_mmap, hugetlbfs_file_mmap"; "none"
     bool attached;
     char *detail; // owned; NULL when attached: why not, what it costs, what to do
 } Program;
@@ -30,27 +32,36 @@ typedef struct Program {
 typedef struct SourceOptions {
     size_t processes;             // how many the kernel side may follow
     size_t ring_bytes;            // of the ring buffer, a power of two
+    MechanismId mechanism;        // to use, or MECHANISM_AUTO
     bool without[PROGRAM_COUNT_]; // programs left out on request
 } SourceOptions;
 
 typedef struct SourceCounters {
-    uint64_t records;       // read from the ring buffer
-    uint64_t records_bad;   // refused by record_decode()
-    uint64_t records_lost;  // the kernel side had no room for
+    uint64_t records;       // that the mechanism told, as far as they are signals or execs
+    uint64_t records_bad;   // not understood
+    uint64_t records_lost;  // the kernel had no room for
     uint64_t rescans;       // made since the first scan
     uint64_t scan_failures; // ways of scanning that did not work, sockets left out
     uint64_t scans_failing; // scans that ended early since the last that did not
 } SourceCounters;
 
-// Gets one input, with all that it owns. Called from the loop and from source_scan().
+// Gets one input, with all that it owns. Called from the loop, source_attach() and source_scan().
 typedef void (*SourceInput)(void *userdata, Input *input);
 
-// Opens, configures, loads and attaches. A program that fails is reported missing (source_programs)
-// and is no error: with none of them the source still scans and follows. -ENOMEM and errors of the
-// event loop only. The caller owns *ret; `event` is borrowed and referenced.
+// How many descriptors a source may need for the CPUs of this host, whatever it follows.
+size_t source_descriptors(void);
+
+// -ENOMEM and errors of the event loop only. The caller owns *ret; `event` is borrowed and
+// referenced.
 int source_new(sd_event *event, const SourceOptions *options, SourceInput input, void *userdata,
                Source **ret);
 void source_free(Source *source);
+
+// Attaches the first mechanism that passes its self-test: the daemon maps and listens itself, and
+// must be told of it. What fails is told (source_mechanisms, source_programs) and is no error: with
+// nothing at all the source still scans, and follows. Once, before the first scan. -ENOMEM and
+// errors of the event loop only.
+int source_attach(Source *source);
 
 // The scan of what runs already, to its end, before anything is served. Every process found is an
 // INPUT_SIGNAL of kind scan. Then drains what the ring buffer got meanwhile. An entry that cannot
@@ -72,6 +83,12 @@ int source_follow(Source *source, uint64_t serial, const ProcessKey *key);
 void source_unfollow(Source *source, uint64_t serial, const ProcessKey *key);
 // Has the kernel side forget a pid that is not followed.
 void source_disregard(Source *source, pid_t pid);
+
+// Borrowed: MECHANISM_COUNT_ of them, indexed by MechanismId; which one is in use.
+const Mechanism *source_mechanisms(const Source *source);
+MechanismId source_mechanism(const Source *source);
+// Between the starts of two scans by itself, microseconds; 0 where the mechanism needs none.
+uint64_t source_scan_interval_us(const Source *source);
 
 // Borrowed: PROGRAM_COUNT_ of them, indexed by ProgramId.
 const Program *source_programs(const Source *source);

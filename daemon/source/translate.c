@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "kernel_version.h"
 #include "procfs.h"
 #include "procfs_text.h"
 
@@ -25,18 +26,20 @@ Clocks clocks_of_daemon(void) {
     _cleanup_close_ int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (self >= 0 && procfs_read(self, "timens_offsets", text, sizeof text, &size) >= 0)
         (void)procfs_text_boottime_offset(text, &clocks.boottime_offset_ns);
+    clocks.start_offset_ns = kernel_is_before(5, 11) ? 0 : clocks.boottime_offset_ns;
     return clocks;
 }
 
 // As the kernel does it for /proc: unsigned, so that an offset may be negative.
-static uint64_t shown_ns(Clocks clocks, uint64_t ns) {
+uint64_t clocks_shown_ns(Clocks clocks, uint64_t ns) {
     return ns + (uint64_t)clocks.boottime_offset_ns;
 }
 
 static ProcessKey key_of(Clocks clocks, const struct discovery_record *record) {
     return (ProcessKey){
         .pid = (pid_t)record->pid,
-        .start_ticks = shown_ns(clocks, record->start_time_ns) / clocks.ns_per_tick,
+        .start_ticks =
+            (record->start_time_ns + (uint64_t)clocks.start_offset_ns) / clocks.ns_per_tick,
         .exec_count = record->exec_count,
     };
 }
@@ -59,7 +62,8 @@ Input translate_record(Clocks clocks, const struct discovery_record *record, Ins
                 .uid = record->uid,
                 .gid = record->gid,
                 .protection = mapping ? (int)record->protection : PROTECTION_UNKNOWN,
-                .seen = instant_at(now, shown_ns(clocks, record->timestamp_ns) / NSEC_PER_USEC),
+                .seen =
+                    instant_at(now, clocks_shown_ns(clocks, record->timestamp_ns) / NSEC_PER_USEC),
             },
     };
     memcpy(input.signal.command, record->command, sizeof record->command);

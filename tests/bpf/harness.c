@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "bounds.h"
 #include "cleanup.h"
 #include "discovery_names.h"
+#include "macro.h"
 #include "procfs.h"
 #include "procfs_text.h"
 
@@ -24,13 +24,29 @@ static void on_input(void *userdata, Input *input) {
     harness->inputs[harness->count++] = *input;
 }
 
+MechanismId harness_mechanism(void) {
+    MechanismId mechanism = MECHANISM_AUTO;
+    const char *name = getenv("DISCOVERY_MECHANISM");
+    MUST(!name || mechanism_from_string(name, &mechanism));
+    return mechanism;
+}
+
 void harness_init(Harness *harness, const bool without[PROGRAM_COUNT_]) {
+    harness_init_by(harness, harness_mechanism(), without);
+}
+
+void harness_init_by(Harness *harness, MechanismId mechanism, const bool without[PROGRAM_COUNT_]) {
     *harness = (Harness){0};
-    SourceOptions options = {.processes = BOUND_PROCESSES, .ring_bytes = BOUND_RING_BYTES};
+    SourceOptions options = {
+        .processes = BOUND_PROCESSES,
+        .ring_bytes = BOUND_RING_BYTES,
+        .mechanism = mechanism,
+    };
     for (ProgramId id = 0; without && id < PROGRAM_COUNT_; id++)
         options.without[id] = without[id];
     MUST(sd_event_new(&harness->event) >= 0);
     MUST(source_new(harness->event, &options, on_input, harness, &harness->source) == 0);
+    MUST(source_attach(harness->source) == 0);
 }
 
 void harness_done(Harness *harness) {
@@ -160,24 +176,52 @@ int harness_teardown(void **state) {
     return 0;
 }
 
-// Only what the machine withholds is a reason to skip; any other refusal is a fault of ours.
-static bool is_withheld(const Program *program) {
-    return strstr(program->detail, "(EPERM)") || strstr(program->detail, "(EACCES)") ||
-           access("/sys/kernel/btf/vmlinux", R_OK) < 0 ||
-           access("/sys/kernel/tracing/events", R_OK) < 0;
+// By what the daemon says that can be done, or that nothing can. The number of an error would not
+// do: EACCES is also what the kernel's checks say of a program that is wrong.
+static bool says_withheld(const char *detail) {
+    static const char *const sentences[] = {
+        "run as root",
+        "run it outside of a user namespace",
+        "the kernel is locked down",
+        "LimitMEMLOCK=infinity",
+        "does not permit it whatever the privileges",
+        "use a kernel with",
+        "use one with",
+        "cannot do it on this architecture",
+        "tracefs is not mounted",
+        "hands other arguments to programs",
+    };
+    for (size_t i = 0; i < ELEMENTS_OF(sentences); i++)
+        if (strstr(detail, sentences[i]))
+            return true;
+    return false;
 }
 
+bool harness_is_withheld(const Mechanism *mechanism) {
+    return mechanism->detail && says_withheld(mechanism->detail);
+}
+
+static void leave(bool withheld, const char *name, const char *why) {
+    printf("%s: %s: %s.\n", withheld ? "Skipped" : "Failed", name, why);
+    exit(withheld ? 77 : EXIT_FAILURE);
+}
+
+// Only what the machine withholds is a reason to skip; any other refusal is a fault of ours. So is
+// one of a better mechanism than the one in use.
 void harness_skip_unless_privileged(void) {
     Harness harness;
     harness_init(&harness, NULL);
-    const Program *programs = source_programs(harness.source);
-    for (ProgramId id = 0; id < PROGRAM_COUNT_; id++) {
-        if (programs[id].attached)
-            continue;
-        bool withheld = is_withheld(&programs[id]);
-        printf("%s: program %s is %s.\n", withheld ? "Skipped" : "Failed", programs[id].name,
-               programs[id].detail);
-        exit(withheld ? 77 : EXIT_FAILURE);
+    const Mechanism *mechanisms = source_mechanisms(harness.source);
+    const MechanismId wanted = harness_mechanism(), used = source_mechanism(harness.source);
+    for (MechanismId id = 0; id < used; id++) {
+        bool withheld = harness_is_withheld(&mechanisms[id]);
+        if ((wanted == MECHANISM_AUTO && !withheld) || wanted == id)
+            leave(withheld, mechanisms[id].name, mechanisms[id].detail);
     }
+    const Program *programs = source_programs(harness.source);
+    for (ProgramId id = 0; id < PROGRAM_COUNT_; id++)
+        if (!programs[id].attached)
+            leave(used >= MECHANISM_PERF || says_withheld(programs[id].detail), programs[id].name,
+                  programs[id].detail);
     harness_done(&harness);
 }

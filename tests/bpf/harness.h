@@ -13,7 +13,12 @@ typedef struct Harness {
     size_t capacity;
 } Harness;
 
+// That which the environment's DISCOVERY_MECHANISM names, or MECHANISM_AUTO.
+MechanismId harness_mechanism(void);
+
+// With that mechanism; with another.
 void harness_init(Harness *harness, const bool without[PROGRAM_COUNT_]);
+void harness_init_by(Harness *harness, MechanismId mechanism, const bool without[PROGRAM_COUNT_]);
 void harness_done(Harness *harness);
 
 // The number of signals of this kind, of execs, of this pid so far.
@@ -43,5 +48,7 @@ uint64_t start_ticks_of(pid_t pid);
 int harness_setup(void **state);
 int harness_teardown(void **state);
 
+// Whether the mechanism's own words say that the machine withholds it: no fault of ours.
+bool harness_is_withheld(const Mechanism *mechanism);
 // For main(): ends the program with status 77 and the reason where the programs cannot be loaded.
 void harness_skip_unless_privileged(void);

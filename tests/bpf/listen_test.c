@@ -185,27 +185,44 @@ static void listen_in_vain(int control, const void *folder) {
     snprintf(address.sun_path, sizeof address.sun_path, "%s/peer", (const char *)folder);
     listen_at(address.sun_path);
     MUST(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
-    MUST(listen(fd, 1) == -1);
+    int result = listen(fd, 1);
     child_pause(control);
+    child_tell(control, result);
     fd = bind_in(folder, NAME "-b", SOCK_STREAM);
     MUST(listen(fd, 1) == 0 && listen(fd, 255) == 0);
 }
 
-static bool has_three(const Harness *harness, const void *pid) {
-    return harness_signals(harness, SIGNAL_LISTEN, *(const pid_t *)pid) == 3;
+typedef struct Expected {
+    pid_t pid;
+    size_t count;
+} Expected;
+
+static bool has_as_many(const Harness *harness, const void *argument) {
+    const Expected *expected = argument;
+    return harness_signals(harness, SIGNAL_LISTEN, expected->pid) == expected->count;
 }
 
-// It is the entry of the call that is seen: one that fails is told as well, and a second one.
+// A second call is told of as the first is. One that fails is, where the call is seen at its entry,
+// and is not where it is seen at its end. (Some kernels, of 6.18 and 7.0, say that it did not
+// fail.)
 static void test_failing_and_again(void **state) {
     Harness *harness = *state;
+    bool at_end = source_mechanism(harness->source) == MECHANISM_FENTRY;
     char folder[32];
-    Child child = start(harness, listen_in_vain, folder);
-    const ProcessKey key = harness_signal(harness, SIGNAL_LISTEN, child.pid)->key;
-    child_go(&child);
-    harness_run(harness, has_three, &child.pid);
+    make_folder(folder);
+    Child child = child_start(listen_in_vain, folder);
+    child_let_go(&child);
+    bool failed = child_number(&child) < 0;
+    const Expected expected = {child.pid, at_end && failed ? 2 : 3};
+    harness_run(harness, has_as_many, &expected);
     const ProcessKey last = harness_signal(harness, SIGNAL_LISTEN, child.pid)->key;
-    assert_int_equal(key.start_ticks, last.start_ticks);
-    assert_int_equal(key.exec_count, last.exec_count);
+    for (size_t i = 0; i < harness->count; i++) {
+        const Signal *signal = &harness->inputs[i].signal;
+        if (harness->inputs[i].kind != INPUT_SIGNAL || signal->key.pid != child.pid)
+            continue;
+        assert_int_equal(signal->key.start_ticks, last.start_ticks);
+        assert_int_equal(signal->key.exec_count, last.exec_count);
+    }
     end(&child, folder);
 }
 

@@ -1,5 +1,6 @@
 // Which mappings are told, what is told of them, and that nothing else is.
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,6 +20,8 @@
 #include "macro.h"
 
 #define TMPFS 0x01021994
+
+enum { HUGE = 1 << 30 }; // a multiple of every size that huge pages have
 
 static void map_with(__attribute__((unused)) int control, const void *protection) {
     map_named(DISCOVERY_MAPPING_NAME, *(const int *)protection);
@@ -219,6 +222,26 @@ static void test_file_of_that_name(void **state) {
     child_end(&child);
 }
 
+// The kernel has another file system for these. None of the pages has to be there.
+static void map_huge(__attribute__((unused)) int control, const void *fd) {
+    void *address = mmap(NULL, HUGE, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, *(const int *)fd, 0);
+    MUST(address != MAP_FAILED);
+}
+
+static void test_huge_pages(void **state) {
+    Harness *harness = *state;
+    int fd = memfd_create(DISCOVERY_MAPPING_NAME, MFD_CLOEXEC | MFD_HUGETLB);
+    if (fd < 0) {
+        print_message("Skipped: this kernel has no huge pages: %s.\n", strerrorname_np(errno));
+        skip();
+    }
+    Child child = child_start(map_huge, &fd);
+    harness_await_mapping(harness, child.pid);
+    assert_int_equal(harness_signals(harness, SIGNAL_MAPPING, child.pid), 1);
+    child_end(&child);
+    close(fd);
+}
+
 // A service maps what another user sent it.
 static void map_anothers(__attribute__((unused)) int control, const void *uids) {
     const uid_t *uid = uids; // of who makes it, of who maps it
@@ -280,6 +303,7 @@ int main(void) {
         cmocka_unit_test(test_duplicate),
         cmocka_unit_test(test_reused_number),
         cmocka_unit_test(test_file_of_that_name),
+        cmocka_unit_test(test_huge_pages),
         cmocka_unit_test(test_of_another_user),
         cmocka_unit_test(test_unrelated),
     };
