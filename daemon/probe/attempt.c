@@ -30,6 +30,7 @@ struct Attempt {
     AttemptEnded ended;
     void *userdata;
     sd_event_source *deadline; // owned
+    int begun;                 // what the start led to, where the deadline is to tell it
 
     // The connection of the moment and the reply so far.
     int fd;                    // owned
@@ -48,6 +49,7 @@ typedef enum Progress {
     PROGRESS_ENDED,   // the outcome stands
 } Progress;
 
+static int receive(Attempt *attempt);
 static int on_readable(sd_event_source *source, int fd, uint32_t events, void *userdata);
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata);
 
@@ -141,14 +143,17 @@ static int ask_older(Attempt *attempt) {
     return begin_look(attempt);
 }
 
-// Waits for the reply's header on a connection that has the question.
+// Takes over a connection that has the question. While the facts were read the reply may have come.
 static int adopt_connection(Attempt *attempt, int fd) {
     attempt->fd = fd;
     attempt->wanted = IPC_HEADER_SIZE;
     attempt->reply = malloc(attempt->wanted);
     if (!attempt->reply)
         return -ENOMEM;
-    int r = sd_event_add_io(attempt->event, &attempt->readable, fd, EPOLLIN, on_readable, attempt);
+    int r = receive(attempt);
+    if (r != PROGRESS_WAITING || attempt->fd < 0)
+        return r;
+    r = sd_event_add_io(attempt->event, &attempt->readable, fd, EPOLLIN, on_readable, attempt);
     return r < 0 ? r : PROGRESS_WAITING;
 }
 
@@ -230,8 +235,8 @@ static void on_looked(Job *job) {
     settle(attempt, take_look(attempt));
 }
 
-void attempt_start(Attempt *attempt, sd_event *event, Workers *workers, AttemptEnded ended,
-                   void *userdata) {
+int attempt_start(Attempt *attempt, sd_event *event, Workers *workers, AttemptEnded ended,
+                  void *userdata) {
     attempt->event = sd_event_ref(event);
     attempt->workers = workers;
     attempt->ended = ended;
@@ -239,7 +244,19 @@ void attempt_start(Attempt *attempt, sd_event *event, Workers *workers, AttemptE
     int r = sd_event_add_time_relative(event, &attempt->deadline, CLOCK_MONOTONIC,
                                        BOUND_PROBE_MS * USEC_PER_MSEC, DEADLINE_ACCURACY_US,
                                        on_deadline, attempt);
-    settle(attempt, r < 0 ? r : begin_look(attempt));
+    if (r < 0)
+        return r;
+    attempt->begun = begin_look(attempt);
+    if (attempt->begun == PROGRESS_WAITING)
+        return 0;
+    // Neither takes memory.
+    (void)sd_event_source_set_time_accuracy(attempt->deadline, 1);
+    (void)sd_event_source_set_time_relative(attempt->deadline, 0);
+    return 0;
+}
+
+void attempt_fail(Attempt *attempt, int error) {
+    settle(attempt, error);
 }
 
 Input attempt_take_input(Attempt *attempt) {
@@ -394,6 +411,10 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
     _cleanup_(failure_done) Failure failure = {0};
     (void)source;
     (void)usec;
+    if (attempt->begun != PROGRESS_WAITING) {
+        settle(attempt, attempt->begun);
+        return 0;
+    }
     if (!attempt->looking)
         failure_set(&failure, OUTCOME_TIMEOUT, attempt->look->path, 0,
                     "no whole answer to ProcessInfo%d within %d ms (%zu bytes)",

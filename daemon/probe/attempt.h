@@ -18,11 +18,13 @@ int attempt_new(uint64_t serial, const ProbeTarget *target, Attempt **ret);
 // Closes what is open, at any time; what a thread has of it is freed when that returns.
 void attempt_free(Attempt *attempt);
 
-// To be called from the loop: an attempt that fails at once has ended before this returns.
-// `workers` is borrowed.
-void attempt_start(Attempt *attempt, sd_event *event, Workers *workers, AttemptEnded ended,
-                   void *userdata);
+// `workers` is borrowed. An attempt that fails at once ends in the next turn of the loop, never
+// before this returns. -ENOMEM: nothing is under way, and the caller is to end it.
+int attempt_start(Attempt *attempt, sd_event *event, Workers *workers, AttemptEnded ended,
+                  void *userdata);
 bool attempt_is_started(const Attempt *attempt);
+// Ends one that could not be started, before it returns.
+void attempt_fail(Attempt *attempt, int error);
 
 // Of an ended attempt: hands over its result.
 Input attempt_take_input(Attempt *attempt);

@@ -1,8 +1,9 @@
 // The pool: attempts by serial, and those that wait for a place in a queue for each uid. The queues
 // take turns, and a uid has only a part of the places: silent processes, however many, keep waiting
-// nobody but their own user. An attempt is started from the loop, one a turn, so that a burst of
-// them delays nothing else for long and a result never comes from within probe_start(). Two
-// attempts at one process, which happens when a client has it checked, come one after the other.
+// nobody but their own user. What finds a place is started at once, on a thread that works while
+// the loop goes on; what waits is started from the loop, one a turn, so that a burst of them delays
+// nothing else for long. Two attempts at one process, which happens when a client has it checked,
+// come one after the other.
 // SPDX-License-Identifier: MIT
 #include "probe.h"
 
@@ -182,12 +183,7 @@ static void on_ended(void *userdata, Attempt *attempt) {
     deliver(deliver_userdata, &input);
 }
 
-static int on_turn(sd_event_source *source, void *userdata) {
-    ProbePool *pool = userdata;
-    Entry *entry = next_entry(pool);
-    (void)source;
-    assert(entry);
-
+static int start(ProbePool *pool, Entry *entry) {
     end_waiting(pool, entry);
     if (!TAILQ_EMPTY(&entry->lane->waiting)) {
         TAILQ_REMOVE(&pool->lanes, entry->lane, turn);
@@ -196,9 +192,20 @@ static int on_turn(sd_event_source *source, void *userdata) {
     TAILQ_INSERT_TAIL(&pool->running, entry, queue);
     pool->counters.in_flight++;
     entry->lane->in_flight++;
-    int r = update_turn(pool);
-    attempt_start(entry->attempt, pool->event, pool->workers, on_ended, entry);
-    return r;
+    return attempt_start(entry->attempt, pool->event, pool->workers, on_ended, entry);
+}
+
+static int on_turn(sd_event_source *source, void *userdata) {
+    ProbePool *pool = userdata;
+    Entry *entry = next_entry(pool);
+    (void)source;
+    assert(entry);
+
+    int r = start(pool, entry);
+    int turn = update_turn(pool);
+    if (r < 0)
+        attempt_fail(entry->attempt, r);
+    return turn;
 }
 
 int probe_pool_new(sd_event *event, size_t attempts, ProbeInput input, void *userdata,
@@ -260,7 +267,9 @@ int probe_start(ProbePool *pool, uint64_t serial, const ProbeTarget *target) {
         return -ENOMEM;
     }
     begin_waiting(pool, entry);
-    r = update_turn(pool);
+    r = next_entry(pool) == entry ? start(pool, entry) : 0;
+    if (r >= 0)
+        r = update_turn(pool);
     if (r < 0) {
         remove_entry(pool, entry);
         return r;

@@ -31,11 +31,12 @@ struct Workers {
 
     pthread_mutex_t lock; // for all that follows
     pthread_cond_t work;  // a job was queued, or it ends
-    pthread_cond_t left;  // a thread ended
+    pthread_cond_t left;  // a thread ended, or has written
     struct Jobs queued, running, run;
     size_t queued_count;
     size_t threads;
     size_t idle;
+    size_t writing; // threads at the event_fd
     bool ended;
     size_t references; // one of the owner, one of each thread
 };
@@ -110,12 +111,21 @@ static Job *next_job(const Workers *workers) {
     return NULL;
 }
 
-// With the lock. The end of a job may make room for more than the one that its thread goes on with.
+// With the lock, which is given up meanwhile: whoever is woken would wait for it at once. The end
+// of a job may make room for more than the one that its thread goes on with.
 static void tell_end(Workers *workers) {
-    pthread_cond_signal(&workers->work);
+    bool others_wait = !TAILQ_EMPTY(&workers->queued);
+    if (workers->ended)
+        return;
+    workers->writing++;
+    unlock(workers);
+    if (others_wait)
+        pthread_cond_signal(&workers->work);
     // Cannot fail: it is never read late enough for the count to be full.
-    if (!workers->ended)
-        (void)eventfd_write(workers->event_fd, 1);
+    (void)eventfd_write(workers->event_fd, 1);
+    lock(workers);
+    workers->writing--;
+    pthread_cond_signal(&workers->left);
 }
 
 // With the lock, which is given up while the job runs.
@@ -319,6 +329,8 @@ void workers_free(Workers *workers) {
     while (workers->threads > 0 &&
            pthread_cond_timedwait(&workers->left, &workers->lock, &end) != ETIMEDOUT)
         continue;
+    while (workers->writing > 0)
+        pthread_cond_wait(&workers->left, &workers->lock);
     workers->event_fd = safe_close(workers->event_fd);
     unref_and_unlock(workers);
 }
@@ -345,7 +357,6 @@ static int enqueue(Workers *workers, Job *job) {
     TAILQ_INSERT_TAIL(&workers->queued, job, link);
     workers->queued_count++;
     job->state = JOB_QUEUED;
-    pthread_cond_signal(&workers->work);
     if (!is_waiting(workers) || workers->threads - count_stuck(workers) >= BOUND_LOOKERS)
         return 0;
     int r = add_thread(workers);
@@ -366,9 +377,13 @@ int workers_submit(Workers *workers, Job *job) {
     unlock(workers);
     if (r < 0)
         return r;
+    if (barred)
+        return SUBMIT_STUCK;
+    // Without the lock, which the thread that is woken wants.
+    pthread_cond_signal(&workers->work);
     if (waiting)
         (void)arm_relief(workers);
-    return barred ? SUBMIT_STUCK : SUBMIT_OK;
+    return SUBMIT_OK;
 }
 
 JobState workers_abandon(Workers *workers, Job *job, bool late) {

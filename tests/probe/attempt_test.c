@@ -407,13 +407,13 @@ static void test_no_descriptors(void **state) {
         close(lowest);
         none = (struct rlimit){.rlim_cur = (rlim_t)lowest + more, .rlim_max = before.rlim_max};
         size_t results = fixture->results_count;
+        // The port needs its own for the connection: it accepts only when the look is long done,
+        // which is so when a failure came, or when none comes any more.
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         assert_int_equal(
             probe_start(fixture->pool, 100 + more,
                         &(ProbeTarget){.key = key, .uid = 0, .socket_hint = port.path}),
             0);
-        // The port needs its own for the connection: it accepts only when the look is long done,
-        // which is so when a failure came, or when none comes any more.
-        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         assert_true(sd_event_source_set_enabled(port.accepting, SD_EVENT_OFF) >= 0);
         uint64_t end = instant_now().boottime_us + 100 * USEC_PER_MSEC;
         while (fixture->results_count == results && instant_now().boottime_us < end)

@@ -37,7 +37,7 @@ static void test_order(void **state) {
     static const uint64_t serials[] = {7, 3, 9, 1, 5};
     for (size_t i = 0; i < 5; i++)
         start(fixture, serials[i], getpid(), port.path);
-    assert_counts(fixture, 0, 5);
+    assert_counts(fixture, 1, 4);
     assert_int_equal(fixture->results_count, 0);
     fixture_wait(fixture, 5);
     for (size_t i = 0; i < 5; i++) {
@@ -58,10 +58,14 @@ static void test_places(void **state) {
         char name[8] = {(char)('1' + i)};
         fixture_path(fixture, name, path);
         children[i] = child_listening(path);
-        start(fixture, (uint64_t)i + 1, children[i], path);
     }
     size_t before = count_descriptors();
-    assert_counts(fixture, 0, 5);
+    for (int i = 0; i < 5; i++) {
+        char name[8] = {(char)('1' + i)};
+        fixture_path(fixture, name, path);
+        start(fixture, (uint64_t)i + 1, children[i], path);
+    }
+    assert_counts(fixture, 2, 3);
     fixture_turn(fixture);
     assert_counts(fixture, 2, 3);
 
