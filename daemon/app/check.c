@@ -22,7 +22,9 @@
 #include "procfs.h"
 #include "procfs_text.h"
 #include "text.h"
+#include "tracefs.h"
 #include "varlink.h"
+#include "watching.h"
 
 void check_add(CheckItems *items, const char *name, bool ok, const char *detail, ...) {
     if (items->count == ELEMENTS_OF(items->items))
@@ -51,15 +53,31 @@ static void check_kernel(CheckItems *items) {
               ok ? "/sys/kernel/btf/vmlinux"
                  : "/sys/kernel/btf/vmlinux cannot be read: the kernel programs need a kernel "
                    "built with CONFIG_DEBUG_INFO_BTF");
+}
 
-    // Since 4.1 tracefs is a file system of its own; some hosts mount only debugfs with it inside.
-    ok = access("/sys/kernel/tracing/events/syscalls/sys_enter_mmap/id", R_OK) == 0 ||
-         access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_mmap/id", R_OK) == 0;
-    check_add(items, "tracefs", ok, "%s",
-              ok                ? "the tracepoint sys_enter_mmap is there"
-              : errno == EACCES ? "only root can see tracepoints; run as root"
-                                : "the tracepoint sys_enter_mmap is not there; as root: mount -t "
-                                  "tracefs tracefs /sys/kernel/tracing");
+// Of no account where what is used costs less than tracepoints.
+static void check_tracefs(const Source *source, CheckItems *items) {
+    MechanismId used = source_mechanism(source);
+    int r = tracefs_access("events/syscalls/sys_enter_mmap/id", R_OK);
+    if (r == 0)
+        check_add(items, "tracefs", true, "the tracepoint sys_enter_mmap is there");
+    else if (used < MECHANISM_SYSCALL_TRACEPOINT)
+        check_add(items, "tracefs", true, "not needed by %s", mechanism_to_string(used));
+    else
+        check_add(items, "tracefs", false, "the tracepoint sys_enter_mmap is not there%s; %s",
+                  used == MECHANISM_RAW_TRACEPOINT
+                      ? ": raw-tracepoint, which needs no tracefs, costs more"
+                      : "",
+                  r == -EACCES ? "only root can see tracepoints: run as root"
+                               : "as root: mount -t tracefs tracefs /sys/kernel/tracing");
+}
+
+// Whatever it is, processes are found: what is not well is what it costs, or how late it is.
+static void check_mechanism(const Source *source, CheckItems *items) {
+    _cleanup_free_ char *text = watching_text(source);
+    MechanismId used = source_mechanism(source);
+    check_add(items, "mechanism", used < MECHANISM_PERF, "%s",
+              text ? text : mechanism_to_string(used));
 }
 
 static void check_privileges(CheckItems *items) {
@@ -105,8 +123,10 @@ static void check_resources(CheckItems *items) {
 
 void check_machine(const Source *source, CheckItems *items) {
     check_kernel(items);
+    check_tracefs(source, items);
     check_privileges(items);
     check_proc(items);
+    check_mechanism(source, items);
     const Program *programs = source_programs(source);
     for (size_t i = 0; i < PROGRAM_COUNT_; i++)
         check_add(items, programs[i].name, programs[i].attached, "%s%s%s", programs[i].kind,

@@ -11,7 +11,7 @@
 void check_add(CheckItems *items, const char *name, bool ok, const char *detail, ...)
     __attribute__((format(printf, 4, 5)));
 
-// Kernel, privileges, /proc, programs, descriptors, group.
+// Kernel, privileges, /proc, mechanism, programs, descriptors, group.
 void check_machine(const Source *source, CheckItems *items);
 
 // Whether a process lives, and its effective uid. CHECK_ENDED: nothing further can be asked about

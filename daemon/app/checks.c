@@ -231,6 +231,8 @@ int checks_run_alone(pid_t pid, const SourceOptions *options) {
     // A look at one process needs no kernel program.
     if (r >= 0 && pid == 0)
         r = source_new(event, options, ignore_input, NULL, &source);
+    if (r >= 0 && source)
+        r = source_attach(source);
     if (r >= 0)
         r = probe_pool_new(event, 1, take_alone, &alone, &probes);
     if (r >= 0)

@@ -14,6 +14,19 @@
 
 DEFINE_CLEANUP(Manager *, manager_free);
 
+// Before all else: a storm of records or exits has priority over what is normal.
+static int end_by(sd_event *event, int number) {
+    sd_event_source *source;
+    int r = sd_event_add_signal(event, &source, number, NULL, NULL);
+    if (r < 0)
+        return r;
+    r = sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT);
+    if (r >= 0)
+        r = sd_event_source_set_floating(source, true);
+    sd_event_source_unref(source);
+    return r;
+}
+
 // SIGTERM and SIGINT end the loop; they are read by the loop, so they stay blocked.
 static int prepare_loop(sd_event **ret) {
     sigset_t signals;
@@ -27,9 +40,9 @@ static int prepare_loop(sd_event **ret) {
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     int r = sd_event_new(&event);
     if (r >= 0)
-        r = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
+        r = end_by(event, SIGTERM);
     if (r >= 0)
-        r = sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
+        r = end_by(event, SIGINT);
     // Where the service manager wants it, and only from this loop: no loop, no sign of life.
     if (r >= 0)
         r = sd_event_set_watchdog(event, true);

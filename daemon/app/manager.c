@@ -5,6 +5,7 @@
 #include "manager.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,14 +21,19 @@
 #include "probe.h"
 #include "registry.h"
 #include "status_socket.h"
+#include "watching.h"
 
 // At the latest then clients are served, whatever the processes found at the start do.
 #define SETTLE_US (2 * USEC_PER_SEC)
+// What fewer lives than this took is not worth giving back.
+#define LIVES_WORTH_TRIMMING 256
 
 struct Manager {
     sd_event *event; // owned reference
     Registry *registry;
     Actions actions;
+    uint64_t ended;        // serial of the life just begun that could not be followed, else 0
+    bool ended_unfollowed; // for lack of something of the daemon's own
     Source *source;
     ProbePool *probes;
     Checks *checks;
@@ -41,6 +47,7 @@ struct Manager {
     sd_event_source *settle; // NULL once settled
     sd_event_source *turn;
     uint64_t started_realtime_us;
+    size_t lives_most;       // since the heap was trimmed last
     uint64_t settle_last;    // serial of the last life that the first scan found
     uint64_t settled;        // serial up to which each has had an answer
     bool rescan_refused;     // told already
@@ -69,9 +76,8 @@ static void route(Manager *manager, const Action *action) {
             manager->overview.not_followed++;
         }
         if (r != FOLLOW_OK) {
-            Input input = {.kind = INPUT_EXIT,
-                           .exit = {.serial = action->serial, .not_followed = r < 0}};
-            take_input(manager, &input);
+            manager->ended = action->serial;
+            manager->ended_unfollowed = r < 0;
         }
         break;
     }
@@ -84,7 +90,7 @@ static void route(Manager *manager, const Action *action) {
     case ACTION_PROBE: {
         // Not there any more: an action in between ended it.
         const Process *process = registry_find(manager->registry, action->serial);
-        if (!process)
+        if (!process || action->serial == manager->ended)
             break;
         ProbeTarget target = {
             .key = action->key,
@@ -120,6 +126,15 @@ static void route(Manager *manager, const Action *action) {
     }
 }
 
+// A life that could not be followed ends behind all that was to be told of it; one input begins one
+// life at most.
+static void end_unfollowed(Manager *manager) {
+    Input input = {.kind = INPUT_EXIT,
+                   .exit = {.serial = manager->ended, .not_followed = manager->ended_unfollowed}};
+    manager->ended = 0;
+    take_input(manager, &input);
+}
+
 // Feeds the registry and carries out what it asks for. Carrying out can yield a further input: its
 // actions then stand behind those not yet carried out.
 static void take_input(Manager *manager, Input *input) {
@@ -134,6 +149,8 @@ static void take_input(Manager *manager, Input *input) {
     for (size_t i = 0; i < manager->actions.count; i++) {
         Action action = manager->actions.items[i]; // the array may move meanwhile
         route(manager, &action);
+        if (manager->ended && i + 1 == manager->actions.count)
+            end_unfollowed(manager);
     }
     actions_clear(&manager->actions);
 }
@@ -226,7 +243,7 @@ static int serve(Manager *manager) {
 static void tell_status(Manager *manager) {
     Status status;
     overview_collect(&manager->overview, &status);
-    announce_status(status.mechanism, status.degraded_count > 0);
+    announce_status(status_mechanism(&status), status.degraded_count > 0);
 }
 
 // The first scan is merged, and each process that it found has had its first answer.
@@ -240,6 +257,8 @@ static void settle(Manager *manager) {
     }
     tell_status(manager);
     announce_ready();
+    // What it took to load the kernel programs is not needed again.
+    (void)malloc_trim(0);
 }
 
 static int on_settle_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -261,11 +280,22 @@ static void check_settled(Manager *manager) {
     settle(manager);
 }
 
+static void trim_heap(Manager *manager) {
+    size_t lives = registry_count(manager->registry);
+    if (lives > manager->lives_most)
+        manager->lives_most = lives;
+    if (manager->lives_most < LIVES_WORTH_TRIMMING || lives > manager->lives_most / 2)
+        return;
+    (void)malloc_trim(0);
+    manager->lives_most = lives;
+}
+
 // After every event, whatever it was; never wakes the loop by itself.
 static int on_turn(sd_event_source *source, void *userdata) {
     Manager *manager = userdata;
     (void)source;
     arm_deadline(manager);
+    trim_heap(manager);
     if (manager->settle)
         check_settled(manager);
     overview_announce(&manager->overview, &manager->throttle, instant_now().boottime_us);
@@ -286,7 +316,8 @@ static void fit_descriptors(Options *options) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 
     size_t asking = options->probes + BOUND_LOOKS_OF_ROOT + BOUND_LOOKS_OF_USERS;
-    size_t own = BOUND_DESCRIPTORS_RESERVED + asking * BOUND_PROBE_DESCRIPTORS;
+    size_t own =
+        BOUND_DESCRIPTORS_RESERVED + asking * BOUND_PROBE_DESCRIPTORS + source_descriptors();
     size_t left = limit.rlim_max > own + 8 ? (size_t)limit.rlim_max - own : 8;
     if (options->varlink.connections > left / 4)
         options->varlink.connections = left / 4;
@@ -371,7 +402,11 @@ static int watch(Manager *manager, const Options *options) {
                        &manager->checks);
     if (r < 0)
         return r;
-    overview_init(&manager->overview, manager->source, manager->registry, manager->probes);
+    overview_init(&manager->overview, manager->source, manager->registry, manager->probes,
+                  options->source.mechanism);
+    r = source_attach(manager->source);
+    if (r < 0)
+        return r;
     r = source_scan(manager->source);
     if (r < 0)
         log_warning("After the first scan: some processes may be missing: %s", strerrorname_np(-r));
@@ -384,6 +419,7 @@ static int begin(Manager *manager) {
     int r = add_timers(manager);
     if (r < 0)
         return r;
+    watching_announce(manager->source);
     overview_announce(&manager->overview, &manager->throttle, instant_now().boottime_us);
     check_settled(manager);
     return 0;

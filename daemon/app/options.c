@@ -23,6 +23,9 @@ static const char help[] =
     "     --socket=PATH                 Status socket\n"
     "                                   (default " DISCOVERY_SOCKET_PATH ")\n"
     "     --log-level=LEVEL             err, warning, notice, info (default) or debug\n"
+    "     --mechanism=NAME              How to notice processes: auto (default, the first of\n"
+    "                                   these that works), fentry, kprobe,\n"
+    "                                   syscall-tracepoint, raw-tracepoint, perf or scan\n"
     "     --without=PROGRAM             Leave out a kernel program: mapping, listen,\n"
     "                                   exec or scan (may be given more than once)\n"
     "     --max-processes=N             Processes followed at once (default %d);\n"
@@ -43,6 +46,7 @@ enum {
     OPTION_CHECK,
     OPTION_SOCKET,
     OPTION_LOG_LEVEL,
+    OPTION_MECHANISM,
     OPTION_WITHOUT,
     OPTION_MAX_PROCESSES,
     OPTION_MAX_PROBES,
@@ -58,6 +62,7 @@ static const struct option long_options[] = {
     {"check", optional_argument, NULL, OPTION_CHECK},
     {"socket", required_argument, NULL, OPTION_SOCKET},
     {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+    {"mechanism", required_argument, NULL, OPTION_MECHANISM},
     {"without", required_argument, NULL, OPTION_WITHOUT},
     {"max-processes", required_argument, NULL, OPTION_MAX_PROCESSES},
     {"max-probes", required_argument, NULL, OPTION_MAX_PROBES},
@@ -162,6 +167,11 @@ static int parse_option(int option, const char *value, Options *options) {
         return value[0] == '/' ? 0 : fail("socket", value, "an absolute path");
     case OPTION_LOG_LEVEL:
         return parse_log_level(value);
+    case OPTION_MECHANISM:
+        return mechanism_from_string(value, &options->source.mechanism)
+                   ? 0
+                   : fail("mechanism", value,
+                          "auto, fentry, kprobe, syscall-tracepoint, raw-tracepoint, perf or scan");
     case OPTION_WITHOUT:
         return parse_without(value, options);
     case OPTION_MAX_PROCESSES:
@@ -193,7 +203,7 @@ int options_parse(int argc, char *argv[], Options *ret) {
         .varlink = {.connections = BOUND_CONNECTIONS,
                     .connections_per_uid = BOUND_CONNECTIONS_PER_UID,
                     .queue = BOUND_QUEUE},
-        .source = {.ring_bytes = BOUND_RING_BYTES},
+        .source = {.ring_bytes = BOUND_RING_BYTES, .mechanism = MECHANISM_AUTO},
     };
 
     for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "announce.h"
+#include "bounds.h"
 #include "macro.h"
 #include "privileges.h"
 
@@ -44,9 +45,35 @@ static const char *not_asked(Overview *overview) {
     return overview->not_asked_text;
 }
 
+// NULL where the mechanism is the one that was asked for.
+static const char *not_wanted(Overview *overview) {
+    MechanismId wanted = overview->wanted;
+    if (wanted == MECHANISM_AUTO || wanted == source_mechanism(overview->source))
+        return NULL;
+    const Mechanism *mechanism = &source_mechanisms(overview->source)[wanted];
+    snprintf(overview->mechanism_text, sizeof overview->mechanism_text,
+             "--mechanism=%s is not used%s%s", mechanism->name, mechanism->detail ? ": " : "",
+             mechanism->detail ? mechanism->detail : "");
+    return overview->mechanism_text;
+}
+
+// The interval of the moment is no part of it: the text is told once, and stays true.
+static const char *scans_only(Overview *overview) {
+    if (source_scan_interval_us(overview->source) == 0)
+        return NULL;
+    snprintf(overview->scans_only_text, sizeof overview->scans_only_text,
+             "what is not noticed is found by the next scan, of which one is made every %d to %d s",
+             BOUND_SCAN_INTERVAL_MS / 1000, BOUND_SCAN_INTERVAL_MAX_MS / 1000);
+    return overview->scans_only_text;
+}
+
 // NULL where there is no such trouble.
 static const char *trouble_text(Overview *overview, Trouble trouble) {
     switch (trouble) {
+    case TROUBLE_MECHANISM:
+        return not_wanted(overview);
+    case TROUBLE_SCANS_ONLY:
+        return scans_only(overview);
     case TROUBLE_PRIVILEGES:
         return overview->privileges_text[0] ? overview->privileges_text : NULL;
     case TROUBLE_OVERFLOW:
@@ -83,13 +110,25 @@ static void collect_programs(const Overview *overview, Status *ret) {
         if (!programs[i].attached)
             degrade(ret, programs[i].detail);
     }
-    bool notices = programs[PROGRAM_MAPPING].attached || programs[PROGRAM_LISTEN].attached;
-    ret->mechanism = notices ? "syscall-tracepoint" : "scan-at-start";
+}
+
+static void collect_mechanisms(const Overview *overview, Status *ret) {
+    const Mechanism *mechanisms = source_mechanisms(overview->source);
+    _Static_assert((int)MECHANISM_COUNT_ <= (int)STATUS_MECHANISMS, "Status has no room");
+    for (size_t i = 0; i < MECHANISM_COUNT_; i++)
+        ret->mechanisms[ret->mechanism_count++] = (StatusMechanism){
+            .name = mechanisms[i].name,
+            .used = mechanisms[i].used,
+            .cost = mechanisms[i].cost,
+            .detail = mechanisms[i].detail,
+        };
+    ret->scan_interval_us = source_scan_interval_us(overview->source);
 }
 
 void overview_init(Overview *overview, const Source *source, const Registry *registry,
-                   ProbePool *probes) {
-    *overview = (Overview){.source = source, .registry = registry, .probes = probes};
+                   ProbePool *probes, MechanismId wanted) {
+    *overview =
+        (Overview){.source = source, .registry = registry, .probes = probes, .wanted = wanted};
     char missing[sizeof overview->privileges_text / 2];
     if (privileges_missing(PRIVILEGES_OF_PROCESSES, missing, sizeof missing) >= 0 && missing[0])
         snprintf(overview->privileges_text, sizeof overview->privileges_text,
@@ -98,6 +137,7 @@ void overview_init(Overview *overview, const Source *source, const Registry *reg
 
 void overview_collect(Overview *overview, Status *ret) {
     *ret = (Status){0};
+    collect_mechanisms(overview, ret);
     collect_programs(overview, ret);
     for (Trouble trouble = 0; trouble < TROUBLE_COUNT_; trouble++) {
         const char *text = trouble_text(overview, trouble);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bus.h"
+#include "mechanism.h"
 #include "probe.h"
 #include "registry.h"
 #include "source.h"
@@ -12,6 +13,8 @@
 
 // What can be wrong, beside programs that are missing.
 typedef enum Trouble {
+    TROUBLE_MECHANISM,
+    TROUBLE_SCANS_ONLY,
     TROUBLE_PRIVILEGES,
     TROUBLE_OVERFLOW,
     TROUBLE_NOT_FOLLOWED,
@@ -28,9 +31,12 @@ typedef struct Overview {
     ProbePool *probes;
     const VarlinkServer *varlink;
     const Bus *bus;
+    MechanismId wanted;
     bool programs_announced;
     bool announced[TROUBLE_COUNT_]; // told since that trouble is there
-    char privileges_text[256];      // "" where none is missing
+    char mechanism_text[512];
+    char scans_only_text[128];
+    char privileges_text[256]; // "" where none is missing
     char not_asked_text[160];
     uint64_t lost_announced;
     unsigned troubles;     // a bit for each that there was when overview_changed() was asked last
@@ -39,7 +45,7 @@ typedef struct Overview {
 
 // Looks for what stays as it is at the start.
 void overview_init(Overview *overview, const Source *source, const Registry *registry,
-                   ProbePool *probes);
+                   ProbePool *probes, MechanismId wanted);
 
 void overview_collect(Overview *overview, Status *ret);
 

@@ -1,14 +1,12 @@
-// capget(2), without a library: one call, and the constants are the kernel's.
+// A table of what is needed, by whom and what for.
 // SPDX-License-Identifier: MIT
 #include "privileges.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "capabilities.h"
 #include "macro.h"
 
 static const struct {
@@ -18,7 +16,7 @@ static const struct {
     const char *purpose;
 } needed[] = {
     {CAP_BPF, PRIVILEGES_OF_PROGRAMS, "CAP_BPF", "load kernel programs"},
-    {CAP_PERFMON, PRIVILEGES_OF_PROGRAMS, "CAP_PERFMON", "trace with kernel programs"},
+    {CAP_PERFMON, PRIVILEGES_OF_PROGRAMS, "CAP_PERFMON", "trace with kernel programs or perf"},
     {CAP_SYS_PTRACE, PRIVILEGES_OF_PROCESSES, "CAP_SYS_PTRACE",
      "look into other users' /proc/PID/root and fd"},
     {CAP_DAC_OVERRIDE, PRIVILEGES_OF_PROCESSES, "CAP_DAC_OVERRIDE",
@@ -26,15 +24,14 @@ static const struct {
 };
 
 int privileges_missing(unsigned uses, char *ret, size_t size) {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-    if (syscall(SYS_capget, &header, data) < 0)
-        return -errno;
+    uint64_t effective;
+    int r = capabilities_effective(&effective);
+    if (r < 0)
+        return r;
     size_t used = 0;
     ret[0] = '\0';
     for (size_t i = 0; i < ELEMENTS_OF(needed) && used < size; i++) {
-        unsigned capability = needed[i].capability;
-        bool held = data[capability / 32].effective & (1U << capability % 32);
+        bool held = effective & UINT64_C(1) << needed[i].capability;
         if (!held && (needed[i].use & uses))
             used += (size_t)snprintf(ret + used, size - used, "%s%s to %s", used > 0 ? ", " : "",
                                      needed[i].name, needed[i].purpose);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "card.h"
 #include "cleanup.h"
@@ -78,6 +79,42 @@ static void add_degraded(Card *card, json_t *status) {
     }
 }
 
+// The one in use stands first, then why each better one is not; what keeps several is said once.
+static void add_mechanisms(Card *card, json_t *status) {
+    json_t *mechanisms = field_array(status, "mechanisms"), *mechanism;
+    size_t index, used = 0;
+    json_array_foreach(mechanisms, index, mechanism) {
+        const char *name = field_text(mechanism, "name"), *cost = field_text(mechanism, "cost");
+        if (!field_true(mechanism, "used"))
+            continue;
+        card_add(card, "Mechanism", STYLE_PLAIN, "%s (%s)", name ? name : "-", cost ? cost : "-");
+        used = index;
+    }
+    char names[128] = "";
+    for (index = 0; index < used; index++) {
+        mechanism = json_array_get(mechanisms, index);
+        const char *name = field_text(mechanism, "name"), *detail = field_text(mechanism, "detail");
+        const char *next =
+            index + 1 < used ? field_text(json_array_get(mechanisms, index + 1), "detail") : NULL;
+        size_t size = strlen(names);
+        snprintf(names + size, sizeof names - size, "%s%s", size > 0 ? ", " : "",
+                 name ? name : "-");
+        if (detail && next && strcmp(detail, next) == 0)
+            continue;
+        card_add(card, NULL, STYLE_PLAIN, "not %s: %s", names, detail ? detail : "-");
+        names[0] = '\0';
+    }
+}
+
+static void add_scans(Card *card, json_t *status) {
+    uint64_t interval;
+    if (!field_number(status, "scanIntervalUSec", &interval))
+        return;
+    char span[TIME_TEXT_SIZE];
+    time_text_span(interval, span);
+    card_add(card, "Scans", STYLE_PLAIN, "one every %s", span);
+}
+
 static void add_programs(Card *card, json_t *status) {
     const char *label = "Programs";
     size_t index;
@@ -108,7 +145,8 @@ static int print(const Output *output, json_t *status, bool all) {
     uint64_t sequence;
     add_degraded(&card, status);
     add_running(&card, status);
-    add_text(&card, "Mechanism", status, "mechanism");
+    add_mechanisms(&card, status);
+    add_scans(&card, status);
     add_programs(&card, status);
     int r = add_processes(&card, status, all);
     if (r < 0)

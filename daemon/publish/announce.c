@@ -29,6 +29,8 @@ typedef enum FieldId {
     FIELD_UNIT,
     FIELD_VERSION,
     FIELD_ASSEMBLY,
+    FIELD_MECHANISM, // this one and the next are the daemon's own
+    FIELD_COST,
     FIELD_COUNT_,
 } FieldId;
 
@@ -44,6 +46,8 @@ static const struct {
     [FIELD_UNIT] = {"unit", "DOTNET_UNIT"},
     [FIELD_VERSION] = {"runtimeVersion", "DOTNET_RUNTIME_VERSION"},
     [FIELD_ASSEMBLY] = {"entryAssembly", "DOTNET_ENTRY_ASSEMBLY"},
+    [FIELD_MECHANISM] = {"mechanism", "DISCOVERY_MECHANISM"},
+    [FIELD_COST] = {"cost", "DISCOVERY_COST"},
 };
 _Static_assert(ELEMENTS_OF(field_names) == FIELD_COUNT_, "a field has no name");
 
@@ -240,6 +244,17 @@ bool announce_degraded(const char *what, Throttle *throttle, uint64_t now_us) {
         return false;
     write_entry(LOG_WARNING, what, DISCOVERY_MESSAGE_DEGRADED, NULL);
     return true;
+}
+
+void announce_mechanism(int priority, const char *name, const char *cost, const char *text) {
+    _cleanup_(fields_done) Fields fields = {0};
+    _cleanup_free_ char *message = NULL;
+    if (asprintf(&message, "Watching by %s.", text) < 0) {
+        message = NULL;
+        return;
+    }
+    if (take_text(&fields, "mechanism", name) >= 0 && take_text(&fields, "cost", cost) >= 0)
+        write_entry(priority, message, DISCOVERY_MESSAGE_MECHANISM, &fields);
 }
 
 void announce_ready(void) {

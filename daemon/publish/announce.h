@@ -16,6 +16,9 @@ bool announce_lost(uint64_t count, Throttle *throttle, uint64_t now_us);
 // Something is missing from now on: what, and what it costs. False as above.
 bool announce_degraded(const char *what, Throttle *throttle, uint64_t now_us);
 
+// By what processes are noticed in this run; `text` says it in full.
+void announce_mechanism(int priority, const char *name, const char *cost, const char *text);
+
 void announce_ready(void);
 // STATUS=, by what processes are noticed and whether something is missing. Everybody can read it,
 // so it tells nothing of processes.

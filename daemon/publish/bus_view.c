@@ -161,6 +161,36 @@ static int append_degraded(sd_bus_message *message, const Status *status) {
     return r < 0 ? r : close_entry(message);
 }
 
+static int open_array_entry(sd_bus_message *message, const char *name, const char *type) {
+    int r = open_entry(message, name, type);
+    return r < 0 ? r : sd_bus_message_open_container(message, SD_BUS_TYPE_ARRAY, type + 1);
+}
+
+static int close_array_entry(sd_bus_message *message) {
+    int r = sd_bus_message_close_container(message);
+    return r < 0 ? r : close_entry(message);
+}
+
+static int append_mechanism(sd_bus_message *message, const StatusMechanism *mechanism) {
+    int r = sd_bus_message_open_container(message, SD_BUS_TYPE_ARRAY, "{sv}");
+    if (r >= 0)
+        r = append_text(message, "name", mechanism->name);
+    if (r >= 0)
+        r = sd_bus_message_append(message, "{sv}", "Used", "b", (int)mechanism->used);
+    if (r >= 0)
+        r = append_text(message, "cost", mechanism->cost);
+    if (r >= 0 && mechanism->detail)
+        r = append_text(message, "detail", mechanism->detail);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int append_mechanisms(sd_bus_message *message, const Status *status) {
+    int r = open_array_entry(message, "mechanisms", "aa{sv}");
+    for (size_t i = 0; r >= 0 && i < status->mechanism_count; i++)
+        r = append_mechanism(message, &status->mechanisms[i]);
+    return r < 0 ? r : close_array_entry(message);
+}
+
 static int append_program(sd_bus_message *message, const StatusProgram *program) {
     int r = sd_bus_message_open_container(message, SD_BUS_TYPE_ARRAY, "{sv}");
     if (r >= 0)
@@ -175,41 +205,27 @@ static int append_program(sd_bus_message *message, const StatusProgram *program)
 }
 
 static int append_programs(sd_bus_message *message, const Status *status) {
-    int r = open_entry(message, "programs", "aa{sv}");
-    if (r >= 0)
-        r = sd_bus_message_open_container(message, SD_BUS_TYPE_ARRAY, "a{sv}");
+    int r = open_array_entry(message, "programs", "aa{sv}");
     for (size_t i = 0; r >= 0 && i < status->program_count; i++)
         r = append_program(message, &status->programs[i]);
-    if (r >= 0)
-        r = sd_bus_message_close_container(message);
-    return r < 0 ? r : close_entry(message);
-}
-
-static int open_counters(sd_bus_message *message, const char *name) {
-    int r = open_entry(message, name, "a{st}");
-    return r < 0 ? r : sd_bus_message_open_container(message, SD_BUS_TYPE_ARRAY, "{st}");
-}
-
-static int close_counters(sd_bus_message *message) {
-    int r = sd_bus_message_close_container(message);
-    return r < 0 ? r : close_entry(message);
+    return r < 0 ? r : close_array_entry(message);
 }
 
 static int append_counters(sd_bus_message *message, const Status *status) {
-    int r = open_counters(message, "counters");
+    int r = open_array_entry(message, "counters", "a{st}");
     for (size_t i = 0; r >= 0 && i < status->counter_count; i++)
         r = sd_bus_message_append(message, "{st}", status->counters[i].name,
                                   status->counters[i].value);
-    return r < 0 ? r : close_counters(message);
+    return r < 0 ? r : close_array_entry(message);
 }
 
 static int append_processes(sd_bus_message *message, const uint64_t counts[STATE_COUNT_]) {
-    int r = open_counters(message, "processes");
+    int r = open_array_entry(message, "processes", "a{st}");
     for (State state = 0; r >= 0 && state < STATE_COUNT_; state++)
         // A process that is gone is forgotten.
         if (state != STATE_GONE)
             r = sd_bus_message_append(message, "{st}", state_to_string(state), counts[state]);
-    return r < 0 ? r : close_counters(message);
+    return r < 0 ? r : close_array_entry(message);
 }
 
 int bus_view_status(sd_bus_message *message, const StatusReport *report) {
@@ -220,7 +236,11 @@ int bus_view_status(sd_bus_message *message, const StatusReport *report) {
     if (r >= 0)
         r = append_text(message, "runId", report->run_id);
     if (r >= 0)
-        r = append_text(message, "mechanism", status->mechanism);
+        r = append_text(message, "mechanism", status_mechanism(status));
+    if (r >= 0)
+        r = append_mechanisms(message, status);
+    if (r >= 0 && status->scan_interval_us > 0)
+        r = append_u64(message, "scanIntervalUSec", status->scan_interval_us);
     if (r >= 0 && status->degraded_count > 0)
         r = append_degraded(message, status);
     if (r >= 0)
@@ -245,7 +265,7 @@ int bus_view_properties(sd_bus_message *message, const StatusReport *report) {
     if (r >= 0)
         r = append_text(message, "runId", report->run_id);
     if (r >= 0)
-        r = append_text(message, "mechanism", report->status.mechanism);
+        r = append_text(message, "mechanism", status_mechanism(&report->status));
     if (r >= 0)
         r = sd_bus_message_append(message, "{sv}", "ReadyCount", "u",
                                   (uint32_t)report->processes[STATE_READY]);
@@ -260,7 +280,7 @@ int bus_view_property(sd_bus_message *message, const char *name, const StatusRep
     if (strcmp(name, "RunId") == 0)
         return sd_bus_message_append(message, "v", "s", report->run_id);
     if (strcmp(name, "Mechanism") == 0)
-        return sd_bus_message_append(message, "v", "s", report->status.mechanism);
+        return sd_bus_message_append(message, "v", "s", status_mechanism(&report->status));
     if (strcmp(name, "ReadyCount") == 0)
         return sd_bus_message_append(message, "v", "u", (uint32_t)report->processes[STATE_READY]);
     int r = sd_bus_message_open_container(message, SD_BUS_TYPE_VARIANT, "as");
@@ -274,7 +294,7 @@ int bus_view_changed(sd_bus_message *message, const Status *status) {
     if (r >= 0)
         r = sd_bus_message_open_container(message, SD_BUS_TYPE_ARRAY, "{sv}");
     if (r >= 0)
-        r = append_text(message, "mechanism", status->mechanism);
+        r = append_text(message, "mechanism", status_mechanism(status));
     if (r >= 0)
         r = append_degraded(message, status);
     if (r >= 0)

@@ -152,7 +152,7 @@ int session_check(Session *session, pid_t pid) {
     return r;
 }
 
-void session_publish(Session *session, Change *change) {
+void session_publish(Session *session, Change *change, bool at_once) {
     if (!session->subscription)
         return;
     PublishResult result = subscription_publish(session->subscription, change);
@@ -160,6 +160,16 @@ void session_publish(Session *session, Change *change) {
         return;
     if (result == PUBLISH_OVERRUN)
         session->shared->counters.overruns++;
+    session->waits = true;
+    // What waits here must not be what the queue lacks room for.
+    if (at_once || subscription_queued(session->subscription) > session->shared->queue / 4)
+        session_flush(session);
+}
+
+void session_flush(Session *session) {
+    if (!session->waits)
+        return;
+    session->waits = false;
     channel_wake(session->channel);
 }
 

@@ -32,6 +32,7 @@ struct Session {
     Subscription *subscription; // owned, while a stream runs
     Listing *listing;           // owned, while a List without "more" is collected
     uint64_t check;             // token of the check it waits for, 0 for none
+    bool waits;                 // changes are queued for session_flush()
 };
 
 // Takes `fd`, also on failure. The caller owns *ret.
@@ -52,5 +53,8 @@ int session_list(Session *session, Filter *filter);
 // answered.
 int session_check(Session *session, pid_t pid);
 
-void session_publish(Session *session, Change *change);
+// Queues the change where it concerns the client, and sends at once what is queued, or leaves that
+// to session_flush().
+void session_publish(Session *session, Change *change, bool at_once);
+void session_flush(Session *session);
 void session_check_done(Session *session, const CheckItems *items);

@@ -11,6 +11,14 @@
 #include "filter.h"
 #include "registry.h"
 
+// A way to notice processes.
+typedef struct StatusMechanism {
+    const char *name;
+    bool used;
+    const char *cost;   // to the host, or what it does not notice
+    const char *detail; // why it is not used; NULL for none
+} StatusMechanism;
+
 typedef struct StatusProgram {
     const char *name;
     const char *kind;
@@ -24,11 +32,13 @@ typedef struct StatusCounter {
     bool is_public; // tells nobody what or whose a process is: shown to all
 } StatusCounter;
 
-enum { STATUS_PROGRAMS = 8, STATUS_COUNTERS = 32, STATUS_DEGRADED = 16 };
+enum { STATUS_MECHANISMS = 6, STATUS_PROGRAMS = 8, STATUS_COUNTERS = 32, STATUS_DEGRADED = 16 };
 
 // All strings are borrowed and live until the next collect().
 typedef struct Status {
-    const char *mechanism;
+    StatusMechanism mechanisms[STATUS_MECHANISMS]; // the cheapest first
+    size_t mechanism_count;
+    uint64_t scan_interval_us; // of scans that come by themselves; 0: none do
     StatusProgram programs[STATUS_PROGRAMS];
     size_t program_count;
     StatusCounter counters[STATUS_COUNTERS];
@@ -49,6 +59,9 @@ typedef struct CheckItems {
 } CheckItems;
 void check_items_done(CheckItems *items);
 
+// The name of the mechanism in use.
+const char *status_mechanism(const Status *status);
+
 // What a publisher is made with; all borrowed, all outlive it.
 typedef struct Context {
     const Registry *registry;
@@ -65,13 +78,10 @@ typedef struct Context {
     void (*check_cancel)(void *userdata, uint64_t token);
 } Context;
 
-// How many of the processes that the viewer sees are in each state.
-void status_count(const Context *context, const Viewer *viewer, uint64_t ret[static STATE_COUNT_]);
-
 // What one caller is told of the daemon, whatever the transport.
 typedef struct StatusReport {
-    Status status; // without the counters that it may not see
-    uint64_t processes[STATE_COUNT_];
+    Status status;                    // without the counters that it may not see
+    uint64_t processes[STATE_COUNT_]; // those that it sees, by state
     char run_id[SD_ID128_STRING_MAX];
     char kernel_release[65]; // of struct utsname
     uint64_t started_realtime_us;

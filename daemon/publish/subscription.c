@@ -263,3 +263,7 @@ PublishResult subscription_publish(Subscription *subscription, Change *change) {
         return overrun(subscription);
     return PUBLISH_QUEUED;
 }
+
+size_t subscription_queued(const Subscription *subscription) {
+    return buffer_size(&subscription->queue);
+}

@@ -33,3 +33,5 @@ typedef enum PublishResult {
     PUBLISH_OVERRUN, // the queue was dropped
 } PublishResult;
 PublishResult subscription_publish(Subscription *subscription, Change *change);
+// Bytes of changes that wait to be sent.
+size_t subscription_queued(const Subscription *subscription);

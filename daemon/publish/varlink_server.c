@@ -2,6 +2,9 @@
 // few of those wait at once, and the oldest makes room for a new one, so that they cost next to
 // nothing and nobody is kept waiting in the backlog by others.
 //
+// A change is sent at once; those that follow before the loop has gone on are sent together, for in
+// a storm it is sending that costs most.
+//
 // Where the daemon lacks descriptors it stops accepting until one of its connections closes, or for
 // a second where it has none that could: level-triggered events would turn the loop in circles.
 // SPDX-License-Identifier: MIT
@@ -22,6 +25,7 @@
 #include "log.h"
 #include "methods.h"
 #include "peer.h"
+#include "priorities.h"
 #include "session.h"
 
 typedef TAILQ_HEAD(SessionList, Session) SessionList;
@@ -31,6 +35,7 @@ struct VarlinkServer {
     sd_event *event;         // referenced
     sd_event_source *listen; // off while accepting pauses
     sd_event_source *resume; // on while accepting pauses
+    sd_event_source *flush;  // on once a change was sent in this turn of the loop
     VarlinkLimits limits;
     SessionShared shared;
     SessionList sessions; // each owned, in the order they came
@@ -139,6 +144,24 @@ static int on_listen(sd_event_source *source __attribute__((unused)), int listen
     return 0;
 }
 
+static int on_flush(sd_event_source *source, void *userdata) {
+    VarlinkServer *server = userdata;
+    (void)source;
+    Session *session;
+    TAILQ_FOREACH(session, &server->sessions, link) {
+        session_flush(session);
+    }
+    return 0;
+}
+
+// Behind the records and exits that are there, before what clients want.
+static int add_flush(VarlinkServer *server) {
+    int r = sd_event_add_defer(server->event, &server->flush, on_flush, server);
+    if (r >= 0)
+        r = sd_event_source_set_priority(server->flush, PRIORITY_FLUSH);
+    return r < 0 ? r : sd_event_source_set_enabled(server->flush, SD_EVENT_OFF);
+}
+
 // The timer is made before descriptors can run short.
 static int add_sources(VarlinkServer *server) {
     int flags = fcntl(server->fd, F_GETFL);
@@ -149,6 +172,8 @@ static int add_sources(VarlinkServer *server) {
     if (r < 0)
         return r;
     r = sd_event_source_set_enabled(server->resume, SD_EVENT_OFF);
+    if (r >= 0)
+        r = add_flush(server);
     if (r < 0)
         return r;
     return sd_event_add_io(server->event, &server->listen, server->fd, EPOLLIN, on_listen, server);
@@ -193,6 +218,7 @@ void varlink_server_free(VarlinkServer *server) {
     assert(server->shared.counters.subscribers == 0);
     sd_event_source_disable_unref(server->listen);
     sd_event_source_disable_unref(server->resume);
+    sd_event_source_disable_unref(server->flush);
     sd_event_unref(server->event);
     safe_close(server->fd);
     free(server);
@@ -203,10 +229,14 @@ void varlink_server_publish(VarlinkServer *server, const Action *action) {
         .action = action,
         .boot_id = server->shared.context.boot_id,
     };
+    // Where the source cannot be enabled, each goes out at once.
+    bool at_once = sd_event_source_get_enabled(server->flush, NULL) == 0;
     Session *session;
     TAILQ_FOREACH(session, &server->sessions, link) {
-        session_publish(session, &change);
+        session_publish(session, &change, at_once);
     }
+    if (at_once)
+        (void)sd_event_source_set_enabled(server->flush, SD_EVENT_ONESHOT);
 }
 
 void varlink_server_check_done(VarlinkServer *server, uint64_t token, const CheckItems *items) {

@@ -194,6 +194,19 @@ static void test_warnings(void **state) {
     capture_end(&capture, "");
 }
 
+static void test_mechanism(void **state) {
+    (void)state;
+    Capture capture = capture_begin();
+    announce_mechanism(LOG_NOTICE, "perf", "much", "perf: much; not fentry: EPERM");
+    capture_end(&capture, "Watching by perf: much; not fentry: EPERM.\n");
+
+    log_set_level(LOG_WARNING);
+    capture = capture_begin();
+    announce_mechanism(LOG_NOTICE, "perf", "much", "perf: much");
+    log_set_level(LOG_INFO);
+    capture_end(&capture, "");
+}
+
 static void test_notifications(void **state) {
     (void)state;
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -204,13 +217,13 @@ static void test_notifications(void **state) {
     setenv("NOTIFY_SOCKET", address.sun_path, 1);
     announce_ready();
     announce_status("syscall-tracepoint", false);
-    announce_status("scan-at-start", true);
+    announce_status("scan", true);
     announce_stopping();
     unsetenv("NOTIFY_SOCKET");
     unlink(address.sun_path);
 
     static const char *const expected[] = {"READY=1", "STATUS=Watching by syscall-tracepoint.",
-                                           ("STATUS=Watching by scan-at-start, degraded: see "
+                                           ("STATUS=Watching by scan, degraded: see "
                                             "dotnet-discoveryctl status."),
                                            "STOPPING=1"};
     for (size_t i = 0; i < ELEMENTS_OF(expected); i++) {
@@ -224,9 +237,9 @@ static void test_notifications(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),       cmocka_unit_test(test_long_name),
-        cmocka_unit_test(test_storm),         cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_notifications),
+        cmocka_unit_test(test_changes),   cmocka_unit_test(test_long_name),
+        cmocka_unit_test(test_storm),     cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_mechanism), cmocka_unit_test(test_notifications),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,13 @@ static void test_status(void **state) {
         assert_true(asprintf(&front,
                              "[\"Version\": s \"" DISCOVERY_VERSION "\", "
                              "\"RunId\": s \"0f112233445566778899aabbccddeeff\", "
-                             "\"Mechanism\": s \"tracepoint\", \"Degraded\": as [\"no scan\"], "
+                             "\"Mechanism\": s \"tracepoint\", "
+                             "\"Mechanisms\": aa{sv} [[\"Name\": s \"probe\", "
+                             "\"Used\": b false, \"Cost\": s \"less\", "
+                             "\"Detail\": s \"refused\"], [\"Name\": s \"tracepoint\", "
+                             "\"Used\": b true, \"Cost\": s \"more\"]], "
+                             "\"ScanIntervalUSec\": t 1000000, "
+                             "\"Degraded\": as [\"no scan\"], "
                              "\"Programs\": aa{sv} [[\"Name\": s \"mapping\", "
                              "\"Kind\": s \"tracepoint\", \"Attached\": b true], "
                              "[\"Name\": s \"scan\", \"Kind\": s \"iterator\", "
@@ -103,10 +109,12 @@ static void test_status(void **state) {
         assert_string_equal(text + strlen(text) - strlen(end), end);
     }
     fixture->status.degraded_count = 0;
+    fixture->status.scan_interval_us = 0;
     bus_call(fixture, ROOT, "GetStatus");
     bus_fixture_run(fixture);
     _cleanup_free_ char *text = fake_bus_text(fake_bus_next(&fixture->fake));
     assert_null(strstr(text, "Degraded"));
+    assert_null(strstr(text, "ScanInterval"));
 }
 
 static void test_properties(void **state) {

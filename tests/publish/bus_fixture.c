@@ -43,7 +43,9 @@ int bus_fixture_set_up_alone(void **state) {
     assert_non_null(fixture);
     fixture->descriptors = count_descriptors();
     fixture->status = (Status){
-        .mechanism = "tracepoint",
+        .mechanisms = {{"probe", false, "less", "refused"}, {"tracepoint", true, "more", NULL}},
+        .mechanism_count = 2,
+        .scan_interval_us = 1000000,
         .programs = {{"mapping", "tracepoint", true, NULL}, {"scan", "iterator", false, "why"}},
         .program_count = 2,
         .counters = {{"records", 5, false}, {"rescans", 6, true}},

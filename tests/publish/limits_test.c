@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "bounds.h"
@@ -184,12 +185,49 @@ static void test_without_descriptors_alone(void **state) {
     expect_served(&late);
 }
 
+// How many whole messages one read brings.
+static size_t read_once(const Peer *peer) {
+    char bytes[BOUND_QUEUE];
+    ssize_t n = recv(peer->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    size_t count = 0;
+    for (ssize_t i = 0; i < n; i++)
+        count += bytes[i] == '\0';
+    return count;
+}
+
+// The first change of a turn is sent at once and the others together, but for what would fill the
+// queue: a client with a short one loses nothing of a storm that it reads in time.
+static void test_changes_of_one_turn(void **state) {
+    Fixture *fixture = *state;
+    enum { CHANGES = 64, SHORT = 8 << 10 };
+    static const size_t queues[] = {BOUND_QUEUE, SHORT};
+    for (size_t i = 0; i < 2; i++) {
+        fixture_restart(fixture, &(VarlinkLimits){10, 10, queues[i]});
+        _cleanup_peer_ Peer peer = peer_connect(fixture);
+        peer_call(&peer, MANAGER("Subscribe"), NULL, true);
+        fixture_run(fixture);
+        while (read_once(&peer) > 0)
+            continue;
+
+        for (int pid = 1; pid <= CHANGES; pid++)
+            fixture_begin(fixture, 1000 * (int)(i + 1) + pid, geteuid());
+        size_t sent = read_once(&peer);
+        assert_int_equal(sent > 1, queues[i] == SHORT);
+        assert_true(sent > 0);
+        fixture_run(fixture);
+        for (size_t more; (more = read_once(&peer)) > 0;)
+            sent += more;
+        assert_int_equal(sent, CHANGES);
+        assert_int_equal(varlink_server_counters(fixture->server)->overruns, 0);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         FIXTURE_TEST(test_connections_in_all),        FIXTURE_TEST(test_connections_of_one_uid),
         FIXTURE_TEST(test_root_has_its_own),          FIXTURE_TEST(test_refused_ones_are_few),
         FIXTURE_TEST(test_refused_ways_to_leave),     FIXTURE_TEST(test_without_descriptors),
-        FIXTURE_TEST(test_without_descriptors_alone),
+        FIXTURE_TEST(test_without_descriptors_alone), FIXTURE_TEST(test_changes_of_one_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

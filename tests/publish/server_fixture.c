@@ -30,7 +30,9 @@ static size_t count_descriptors(void) {
 static void collect(void *userdata, Status *ret) {
     (void)userdata;
     *ret = (Status){
-        .mechanism = "tracepoint",
+        .mechanisms = {{"probe", false, "less", "refused"}, {"tracepoint", true, "more", NULL}},
+        .mechanism_count = 2,
+        .scan_interval_us = 1000000,
         .programs = {{"mapping", "tracepoint", true, NULL}, {"scan", "iterator", false, "why"}},
         .program_count = 2,
         .counters = {{"records", 5, false}, {"records_lost", 6, true}},

@@ -198,7 +198,10 @@ static void test_status(void **state) {
     json_object_del(status, "kernelRelease");
     _cleanup_json_ json_t *expected = json_loads(
         "{\"version\": \"" DISCOVERY_VERSION "\", \"runId\": \"0f112233445566778899aabbccddeeff\","
-        "\"mechanism\": \"tracepoint\", \"degraded\": [\"no scan\"], \"startedRealtimeUSec\": 123,"
+        "\"mechanism\": \"tracepoint\", \"mechanisms\": ["
+        "{\"name\": \"probe\", \"used\": false, \"cost\": \"less\", \"detail\": \"refused\"},"
+        "{\"name\": \"tracepoint\", \"used\": true, \"cost\": \"more\"}],"
+        "\"scanIntervalUSec\": 1000000, \"degraded\": [\"no scan\"], \"startedRealtimeUSec\": 123,"
         "\"sequence\": 4, \"programs\": ["
         "{\"name\": \"mapping\", \"kind\": \"tracepoint\", \"attached\": true},"
         "{\"name\": \"scan\", \"kind\": \"iterator\", \"attached\": false, \"detail\": \"why\"}],"
