@@ -19,6 +19,7 @@ from lib.subscription import Process
 from lib.varlink import TIMEOUT
 
 FAKE = os.environ.get("FAKE_TARGET", str(BUILD / "tests" / "fake"))
+DENY = os.environ.get("DENY", str(BUILD / "tests" / "deny"))
 
 
 class Fake(Child):
@@ -129,10 +130,10 @@ class Scene:
     does not work any more.
     """
 
-    def __init__(self, *options: str, cast: Cast | None = None):
+    def __init__(self, *options: str, cast: Cast | None = None, wrapper: Sequence[str] = ()):
         require_root()
         self.cast = cast or Cast()
-        self.daemon = Daemon(options)
+        self.daemon = Daemon(options, wrapper=wrapper)
 
     def __enter__(self) -> "Scene":
         self.daemon.__enter__()

@@ -49,10 +49,14 @@ class Journal(unittest.TestCase):
     def entry(self, name: str, pid: int) -> dict[str, str]:
         """Waits for the entry with this MESSAGE_ID about this process."""
         while True:
-            lines = self.journal.recv(65536).decode().splitlines()
-            fields = dict(line.split("=", 1) for line in lines)
+            fields = self.fields()
             if fields.get("MESSAGE_ID") == message_id(name) and fields["DOTNET_PID"] == str(pid):
                 return fields
+
+    def fields(self) -> dict[str, str]:
+        """Those of the next entry."""
+        lines = self.journal.recv(65536).decode().splitlines()
+        return dict(line.split("=", 1) for line in lines)
 
     def test_ready_and_gone_are_entries_with_fields(self) -> None:
         with Daemon(wrapper=self.wrapper) as daemon:
@@ -70,11 +74,27 @@ class Journal(unittest.TestCase):
             target.kill()
             self.assertEqual(self.entry("GONE", target.pid)["DOTNET_STATE"], "gone")
 
+    def test_the_first_entry_is_how_processes_are_noticed_and_what_that_costs(self) -> None:
+        for name, priority in (("raw-tracepoint", "5"), ("perf", "4"), ("scan", "4")):
+            with (self.subTest(name),
+                  Daemon([f"--mechanism={name}"], wrapper=self.wrapper) as daemon):
+                fields = self.fields()
+                self.assertEqual(fields["MESSAGE_ID"], message_id("MECHANISM"))
+                self.assertEqual(fields["PRIORITY"], priority)
+                self.assertEqual(fields["DISCOVERY_MECHANISM"], name)
+                cost, = (item["cost"] for item in daemon.call("Status")["mechanisms"]
+                         if item["used"])
+                self.assertEqual(fields["DISCOVERY_COST"], cost)
+                self.assertTrue(fields["MESSAGE"].startswith(f"Watching by {name}: {cost}; not "))
+                for _ in daemon.call("Status").get("degraded", []):
+                    self.assertEqual(self.fields()["MESSAGE_ID"], message_id("DEGRADED"))
+
     def test_what_is_missing_is_a_warning(self) -> None:
         with Daemon(["--without=exec"], wrapper=self.wrapper):
-            fields = self.journal.recv(65536).decode()
-            self.assertIn(f"MESSAGE_ID={message_id('DEGRADED')}\n", fields)
-            self.assertIn("PRIORITY=4\n", fields)
+            self.assertEqual(self.fields()["MESSAGE_ID"], message_id("MECHANISM"))
+            fields = self.fields()
+            self.assertEqual(fields["MESSAGE_ID"], message_id("DEGRADED"))
+            self.assertEqual(fields["PRIORITY"], "4")
 
     def test_other_messages_carry_their_priority(self) -> None:
         with Daemon(["--log-level=debug", "--without=exec"], wrapper=self.wrapper) as daemon:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The daemon without some of its kernel programs: the rest works, and what is missing is told."""
+"""The daemon without some of its kernel programs: the rest works, and what is missing is told.
+
+Without both that notice processes which start, scans at an interval do.
+"""
 
 import unittest
 from itertools import combinations
@@ -39,24 +42,24 @@ class Without(unittest.TestCase):
                 for fake in (running, executing):
                     self.assertEqual(scene.wait(fake, "ready")["signal"], "scan")
                 starting = cast.begin(READY)
-                told = [name for name in SIGNALS if name not in programs]
-                if told:
-                    self.assertEqual(scene.wait(starting, "ready")["signal"], told[0])
+                told = [name for name in SIGNALS if name not in programs] or ["scan"]
+                self.assertEqual(scene.wait(starting, "ready")["signal"], told[0])
                 self.check_exec(scene, executing, "exec" not in programs)
                 self.assertEqual(running.finish(), 0)
                 scene.wait(running, "gone")
-                if not told:
-                    self.assertEqual(scene.subscription.of(starting.pid), [])
-                    self.assertEqual(scene.listed(pid=starting.pid), {})
 
     def check_status(self, scene: Scene, programs: tuple[str, ...]) -> None:
         status = scene.status()
         attached = {program["name"]: program["attached"] for program in status["programs"]}
         self.assertEqual(attached, {name: name not in programs for name in COST})
-        expected = [f"the kernel program {name} is left out on request: {COST[name]}" for name in COST if name in programs]
+        scans = {*SIGNALS} <= {*programs}
+        expected = [f"the kernel program {name} is left out on request: {COST[name]}"
+                    for name in COST if name in programs]
+        if scans:
+            expected.append("what is not noticed is found by the next scan, of which one is made "
+                            "every 1 to 60 s")
         self.assertEqual(status.get("degraded", []), expected)
-        self.assertEqual(status["mechanism"],
-                         "scan-at-start" if {*SIGNALS} <= {*programs} else "syscall-tracepoint")
+        self.assertEqual(status["mechanism"] == "scan", scans)
 
     def check_exec(self, scene: Scene, fake: Fake, noticed: bool) -> None:
         """Whether another program in the place of one that ran before is noticed."""

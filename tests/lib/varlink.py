@@ -6,6 +6,7 @@ exactly which messages came back.
 """
 
 import json
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 from lib import interface
 
 INTERFACE = interface.INTERFACE.name
-TIMEOUT = 20.0
+TIMEOUT = float(os.environ.get("DISCOVERY_TIMEOUT", "20"))
 """The deadline, in seconds, of every wait that names none."""
 
 

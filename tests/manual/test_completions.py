@@ -58,6 +58,9 @@ class Words(CompletionTest):
             self.assert_offers(line, {"short", "pretty", "off"})
         self.assert_offers("dotnet-discoveryctl --json p", {"pretty"})
         self.assert_offers("dotnet-discoveryd --without=", {"mapping", "listen", "exec", "scan"})
+        self.assert_offers("dotnet-discoveryd --mechanism=",
+                           {"auto", "fentry", "kprobe", "syscall-tracepoint", "raw-tracepoint",
+                            "perf", "scan"})
         self.assert_offers("dotnet-discoveryd --log-level ", {"err", "warning", "notice", "info",
                                                               "debug"})
         self.assert_offers("dotnet-discoveryd --max-probes=", set())

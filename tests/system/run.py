@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -106,8 +106,9 @@ def why_not() -> str | None:
     return made.stderr.strip() or None
 
 
-def inner(version: str, arguments: list[str]) -> int:
-    """Makes what is missing, and boots."""
+def inner(version: str, arguments: list[str],
+          boot_root: Callable[[Path, list[str]], int] | None = None) -> int:
+    """Makes what is missing, and boots: here, or as it is told."""
     with ExitStack() as held:
         try:
             tree = held.enter_context(roots.tree(TREES, version))
@@ -128,7 +129,7 @@ def inner(version: str, arguments: list[str]) -> int:
         root, _ = held.enter_context(roots.overlaid(lower))
         if hasattr(module, "before_boot"):
             module.before_boot(root)
-        return run_guest(root, arguments)
+        return (boot_root or run_guest)(root, arguments)
 
 
 def load(arguments: list[str]) -> ModuleType | None:

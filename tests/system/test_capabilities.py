@@ -6,11 +6,14 @@ Boot and the other scenarios show that it needs no fifth.
 
 import os
 import pwd
+from pathlib import Path
 
 import guest
 from lib.fakes import Fakes
+from lib.require import require
 
 DENIED = "EACCES"
+PARANOID = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
 
 
 class Capabilities(guest.Scenario):
@@ -66,20 +69,29 @@ class Capabilities(guest.Scenario):
         self.assertTrue(sentence.startswith(f"missing {capability} to "), sentence)
         self.assertTrue(sentence.endswith("other users' processes are unreachable"), sentence)
 
-    def assert_kernel_says_nothing(self) -> None:
-        """No program was loaded; Status, journal and check say what that costs."""
+    def assert_no_bpf(self, mechanism: str, *attached: str) -> None:
+        """What notices processes is no BPF; Status, journal and check say why, and the cost."""
         status = guest.call("Status")
-        self.assertEqual(status["mechanism"], "scan-at-start")
-        self.assertEqual([program["attached"] for program in status["programs"]], [False] * 4)
-        for name, sentence in zip(("mapping", "listen", "exec", "scan"), status["degraded"], strict=False):
-            self.assertIn(f"the kernel program {name} is not loaded (EPERM)", sentence)
-            self.assertIn("CAP_BPF and CAP_PERFMON", sentence)
-        told = guest.journal(_PID=guest.main_pid(), MESSAGE_ID=guest.MESSAGES["DEGRADED"])
-        self.assertEqual([entry["MESSAGE"] for entry in told], status["degraded"])
+        self.assertEqual(status["mechanism"], mechanism)
+        self.assertEqual([program["name"] for program in status["programs"] if program["attached"]],
+                         list(attached))
+        reasons = {item["name"]: item["detail"] for item in status["mechanisms"]
+                   if "detail" in item}
+        for name in ("fentry", "syscall-tracepoint", "raw-tracepoint"):
+            self.assertIn("CAP_BPF and CAP_PERFMON", reasons[name])
+        self.assertIn("what is not noticed is found by the next scan", "".join(status["degraded"]))
+        for field, told in (("DEGRADED", status["degraded"]), ("MECHANISM", [])):
+            entries = guest.journal(_PID=guest.main_pid(), MESSAGE_ID=guest.MESSAGES[field])
+            self.assertEqual([entry["MESSAGE"] for entry in entries][:len(told)], told)
+            self.assertEqual({entry["PRIORITY"] for entry in entries}, {"4"})
+        items = {item["name"]: item for item in guest.call("Check")["items"]}
+        self.assertFalse(items["mechanism"]["ok"])
+        self.assertIn("not fentry", items["mechanism"]["detail"])
+
+    def assert_noticed(self, by: str) -> None:
+        """A process that starts becomes ready, and this told of it."""
         new = self.fakes.spawn_one(uid=self.alice.pw_uid)
-        items = {item["name"]: item for item in guest.call("Check", pid=new)["items"]}
-        self.assertFalse(items["signal"]["ok"], "a process that starts was noticed")
-        self.assertNotIn(new, guest.processes())
+        self.assertEqual(self.subscribe().wait_state(new, "ready")["signal"], by)
         self.fakes.end(new)
 
     def test_with_all_four_everything_is_there(self) -> None:
@@ -88,17 +100,21 @@ class Capabilities(guest.Scenario):
         self.assertNotIn("degraded", guest.call("Status"))
         self.assertNotIn("✗", guest.ctl("check"))
 
-    def test_without_bpf_no_kernel_program_is_loaded(self) -> None:
+    def test_without_bpf_perf_tells_of_mappings_and_execs(self) -> None:
+        require(PARANOID <= 2, "some kernels want CAP_SYS_ADMIN for perf where "
+                f"kernel.perf_event_paranoid is {PARANOID}")
         self.restart_with("~CAP_BPF")
         self.assert_missing("CAP_BPF")
-        self.assert_kernel_says_nothing()
+        self.assert_no_bpf("perf", "mapping", "exec")
         self.assert_ready(self.open, self.closed, self.roots)  # found in /proc
+        self.assert_noticed("mapping")
 
-    def test_without_perfmon_no_kernel_program_may_trace(self) -> None:
+    def test_without_perfmon_nothing_may_trace_and_scans_are_left(self) -> None:
         self.restart_with("~CAP_PERFMON")
         self.assert_missing("CAP_PERFMON")
-        self.assert_kernel_says_nothing()
+        self.assert_no_bpf("scan")
         self.assert_ready(self.open, self.closed, self.roots)
+        self.assert_noticed("scan")
 
     def test_without_sys_ptrace_other_users_processes_are_closed(self) -> None:
         """And those of root that have capabilities which the daemon has not."""
@@ -126,5 +142,5 @@ class Capabilities(guest.Scenario):
     def test_without_any_what_runs_as_root_is_left_out_too(self) -> None:
         self.restart_with("")
         self.assert_missing("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_DAC_OVERRIDE")
-        self.assert_kernel_says_nothing()
+        self.assert_no_bpf("scan")
         self.assertEqual(guest.processes(), {})

@@ -123,6 +123,18 @@ class Journal(guest.Scenario):
         for pid in pids:  # nothing stays lost
             subscription.wait_state(pid, "ready")
 
+    def test_how_processes_are_noticed(self) -> None:
+        self.restart_with("--mechanism=raw-tracepoint")
+        entry = self.wait_entry("MECHANISM")
+        self.assertEqual(entry["PRIORITY"], "5")
+        self.assertEqual(entry["DISCOVERY_MECHANISM"], "raw-tracepoint")
+        self.assertTrue(entry["MESSAGE"].startswith(
+            f"Watching by raw-tracepoint: {entry['DISCOVERY_COST']}; not fentry, "))
+        explained = self.explanation(entry)
+        self.assertIn(".NET processes are noticed by raw-tracepoint", explained)
+        self.assertIn(f"{entry['DISCOVERY_COST']}.", explained)
+        self.assertIn("dotnet-discoveryctl status", explained)
+
     def test_a_daemon_that_lacks_something(self) -> None:
         self.restart_with("--without=exec")
         entry = self.wait_entry("DEGRADED")

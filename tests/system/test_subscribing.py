@@ -97,7 +97,7 @@ class Commands(guest.Scenario):
                          f"{process['pid']} App {process['runtimeVersion']}")
         properties = self.start("busctl get-property", user="somebody")
         self.assertEqual(properties.read_line(), "u 0")  # it may see none
-        self.assertEqual(properties.read_line(), 's "syscall-tracepoint"')
+        self.assertEqual(properties.read_line(), f's "{guest.call("Status")["mechanism"]}"')
 
     def test_gdbus_shows_the_signals_to_a_member(self) -> None:
         guest.add_user("member", guest.GROUP)

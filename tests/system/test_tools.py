@@ -292,7 +292,7 @@ class Administrator(Tools):
     def test_status_and_check(self) -> None:
         self.assert_lines(self.shown("dotnet-discoveryctl", "status"),
                           r"● dotnet-discoveryd \S+", " +Degraded: no", r" +Running: since .*",
-                          r"Mechanism: \S+", r" +Programs: .*: attached", "Processes: 1 ready")
+                          r"Mechanism: \S+ \(.+\)", r" +Programs: .*: attached", "Processes: 1 ready")
         for command in (["check"], ["check", str(self.pid)]):
             lines = self.shown("dotnet-discoveryctl", *command).splitlines()
             self.assertEqual({line[0] for line in lines}, {"✓"})

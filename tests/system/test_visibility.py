@@ -159,7 +159,7 @@ class Visibility(guest.Scenario):
     def test_the_unit_tells_nobody_how_many_there_are(self) -> None:
         """Everybody can read what a service says of itself."""
         self.assertEqual(guest.show(guest.SERVICE, "StatusText"),
-                         "Watching by syscall-tracepoint.")
+                         f"Watching by {guest.call('Status')['mechanism']}.")
 
     def test_root_and_members_see_all(self) -> None:
         self.assert_sees("root", *self.pids)
