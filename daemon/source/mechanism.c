@@ -21,10 +21,9 @@ static const struct {
     [MECHANISM_RAW_TRACEPOINT] = {"raw-tracepoint", "every system call of the host takes longer, "
                                                     "the shortest by more than a half"},
     [MECHANISM_PERF] =
-        {"perf",
-         "every mapping on the host takes longer, that of a file by a fifth to a third, and "
-         "the first after a quiet moment wakes the daemon; runtimes before 10.0.5 "
-         "are noticed by scans only"},
+        {"perf", "every mapping on the host takes longer, that of a file by up to two fifths, and "
+                 "the first after a quiet moment wakes the daemon; runtimes before 10.0.5 "
+                 "are noticed by scans only"},
     [MECHANISM_SCAN] = {"scan", "a process that starts is noticed by the next scan only"},
     [MECHANISM_AUTO] = {"auto", "that of the first of the others which works"},
 };

@@ -49,9 +49,14 @@ static Bytes begin(uint32_t type, uint16_t misc) {
     return bytes;
 }
 
+static void set_size(void *record, size_t size) {
+    const uint16_t field = (uint16_t)size;
+    memcpy((char *)record + offsetof(struct perf_event_header, size), &field, sizeof field);
+}
+
 static Bytes finish(Bytes bytes, uint64_t time_ns) {
     put64(&bytes, time_ns);
-    ((struct perf_event_header *)bytes.bytes)->size = (uint16_t)bytes.size;
+    set_size(bytes.bytes, bytes.size);
     return bytes;
 }
 
@@ -203,7 +208,7 @@ static void a_torn_record_is_refused(void **state) {
             if (size < PERF_RECORD_HEADER)
                 continue;
             PerfRecord record = {0};
-            ((struct perf_event_header *)copy)->size = (uint16_t)size;
+            set_size(copy, size);
             bool taken = perf_record_decode(copy, size, &record);
             // A command has no one size.
             if (taken && i != 1)
